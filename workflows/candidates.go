@@ -285,6 +285,9 @@ func (l *improve) make(ctx workflow.Context) error {
 		return err
 	}
 	l.tellLeftOut(ctx, out)
+	if what := leftOut(out); out.NoChange && what != "" {
+		it.description = what + ": " + it.description
+	}
 	return l.made(ctx, "", out)
 }
 

@@ -242,9 +242,10 @@ func firstOf(names []string, all, room int) string {
 	return text
 }
 
-// tellLeftOut tells what the agent changed in submodules, which is in no commit.
+// tellLeftOut tells what the agent changed in submodules, which is in no commit. If it changed nothing else, the
+// iteration's own words have that.
 func (r *run) tellLeftOut(ctx workflow.Context, c act.Committed) {
-	if what := leftOut(c); what != "" {
+	if what := leftOut(c); what != "" && !c.NoChange {
 		r.Emit(ctx, loop.Event{Type: loop.Warned, Step: "commit", Reason: what})
 	}
 }

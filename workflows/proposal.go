@@ -151,7 +151,7 @@ func (r *run) applyNow(ctx workflow.Context, a loop.Answer) (again bool, err err
 	case out.Moved != nil:
 		r.Emit(ctx, loop.Event{
 			Type: loop.ProposalMade, Proposal: out.Moved, Head: out.Moved.Head,
-			Reason: out.MovedReason(short(p.Hash)),
+			Reason: out.MovedReason(short(p.Hash)), Rewritten: out.Rewritten,
 		})
 		return true, nil
 	}

@@ -2,10 +2,8 @@ package act
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
-	"pawl/internal/list"
 	"pawl/internal/loop"
 )
 
@@ -71,13 +69,8 @@ type Applied struct {
 	PushRefused string         `json:"pushRefused,omitempty"`
 }
 
-// Rewritten says that the branch no longer has the commit that the proposal was made on: it was amended, rebased or
-// reset.
-type Rewritten struct {
-	Base  string   `json:"base"`            // the commit that is gone
-	Refs  []string `json:"refs,omitempty"`  // pawl's refs that still reach commits that are gone
-	Loops []string `json:"loops,omitempty"` // the loops on this host that have these refs
-}
+// Rewritten says what of pawl still has the old base.
+type Rewritten = loop.Rewritten
 
 // MovedReason says why there is another proposal.
 func (a Applied) MovedReason(hash string) string {
@@ -85,18 +78,4 @@ func (a Applied) MovedReason(hash string) string {
 		return fmt.Sprintf("%s has moved since the proposal %s was made", a.Branch, hash)
 	}
 	return fmt.Sprintf("%s was rewritten since the proposal %s was made: it no longer has %s. %s", a.Branch, hash, a.Rewritten.Base[:min(10, len(a.Rewritten.Base))], a.Rewritten)
-}
-
-// String says what still has the removed commits, and what removes that.
-func (r Rewritten) String() string {
-	text := "The new proposal has the loop's own change alone."
-	if len(r.Refs) == 0 {
-		return text
-	}
-	names := list.Map(r.Refs, func(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") })
-	text += " What was removed is still in " + strings.Join(names, ", ")
-	if len(r.Loops) == 0 {
-		return text + ": remove it with `git update-ref -d`."
-	}
-	return text + ": once the proposal is applied or rejected, stop the worker and run `pawl clean --refs " + strings.Join(r.Loops, " ") + "`."
 }

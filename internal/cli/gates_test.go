@@ -126,6 +126,7 @@ func TestA7_AnApprovalThatAppliesSaysWhatCameOfItAndFailsWhereNothingDid(t *test
 		{"applied", loop.Event{Type: loop.ProposalApplied, How: "ff", Proposal: &p}, 0, "applied to main (29db84bd0a)"},
 		{"refused", loop.Event{Type: loop.Warned, ErrorCode: "PRECONDITION_FAILED", Reason: "the proposal is approved but not applied: main has changes", Recovery: "Commit or stash them."}, 2, "Commit or stash them."},
 		{"moved", loop.Event{Type: loop.ProposalMade, Proposal: &p, Head: p.Head, Reason: "main has moved since the proposal 0123 was made"}, 2, "main has moved since the proposal was made, so nothing was applied"},
+		{"rewritten", loop.Event{Type: loop.ProposalMade, Proposal: &p, Head: p.Head, Reason: "main was rewritten since the proposal 0123 was made", Rewritten: &loop.Rewritten{Base: testHash, Refs: []string{"refs/heads/pawl/loop-1"}, Loops: []string{"loop-1"}}}, 2, "still in pawl/loop-1: once the proposal is applied or rejected, stop the worker and run `pawl clean --refs loop-1`"},
 		{"ended", govern.Interrupted.Event(loop.Usage{}), 2, "has ended (halted) and nothing was applied"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -128,7 +128,7 @@ func (c *Client) AwaitApplied(ctx context.Context, id string, after int64) (done
 				return act.Applied{Loop: id, Hash: e.Proposal.Hash, How: e.How, Branch: e.Proposal.Branch, Commit: e.Proposal.Commit, Proposal: e.Proposal}, nil
 			case e.Type == loop.ProposalMade && e.Proposal != nil: // made again on top of the moved base
 				branch, _, _ := strings.Cut(e.Reason, " ")
-				return act.Applied{Loop: id, Branch: branch, Moved: e.Proposal}, nil
+				return act.Applied{Loop: id, Branch: branch, Moved: e.Proposal, Rewritten: e.Rewritten}, nil
 			case e.Type == loop.Warned && e.ErrorCode != "":
 				return done, fault.New(fault.Code(e.ErrorCode), "%s", e.Reason).Advise(e.Recovery)
 			case e.Status.Ended():

@@ -133,8 +133,9 @@ type Event struct {
 	Limits    map[Resource]evidence.Decimal `json:"limits,omitempty"` // all budgets, after an amendment
 	Judgement *Judgement                    `json:"judgement,omitempty"`
 	Sleep     *Sleep                        `json:"sleep,omitempty"`
-	Agent     string                        `json:"agent,omitempty"`  // which agent, if a role has several
-	Vendor    string                        `json:"vendor,omitempty"` // whose models it calls, if reviews depend on it
+	Rewritten *Rewritten                    `json:"rewritten,omitempty"` // beside a proposal on a base that was rewritten
+	Agent     string                        `json:"agent,omitempty"`     // which agent, if a role has several
+	Vendor    string                        `json:"vendor,omitempty"`    // whose models it calls, if reviews depend on it
 	Until     time.Time                     `json:"until,omitzero"`
 	Metric    *evidence.Decimal             `json:"metric,omitempty"`
 	Metrics   map[string]evidence.Decimal   `json:"metrics,omitempty"` // the further metrics of the baseline
