@@ -85,3 +85,25 @@ func TestRepositoryThatIsUnusual(t *testing.T) {
 		require.Contains(t, w.OnBranch(), "lib")
 	})
 }
+
+// A git whose defaults are SHA-256 and reftables, as git 3 has them: pawl names the formats of what it makes, and works in
+// a repository of the user's with reftables. An older git can't make one: put a newer one first in the PATH.
+func TestAGitWithOtherDefaults(t *testing.T) {
+	world.Slow(t, "needs a git of its own")
+	w := world.New(t, world.Raises)
+	require.NoError(t, os.RemoveAll(filepath.Join(w.Repo, ".git", "logs"))) // git 2.47 migrates no reflogs
+	if out, err := w.TryGit("refs", "migrate", "--ref-format=reftable"); err != nil {
+		t.Skip("a git before 2.46 has no reftables: " + out)
+	}
+	w.Git("config", "--global", "init.defaultObjectFormat", "sha256")
+	w.Git("config", "--global", "init.defaultRefFormat", "reftable")
+	require.Equal(t, 0, w.Pawl("validate", w.SpecFile()).Code)
+	r := w.Run(0)
+	require.Equal(t, "yes", w.LastRow().Kept())
+	w.Done("approve", w.Loop, "--hash", r.Result.Proposal.Hash)
+	w.Done("apply", w.Loop)
+	require.Equal(t, "reftable", w.Git("rev-parse", "--show-ref-format"))
+	require.Equal(t, "11", w.Git("show", "main:work/n"))
+	require.Empty(t, w.Git("status", "--porcelain"))
+	w.Before = w.Snapshot() // the branches are in tables
+}
