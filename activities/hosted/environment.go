@@ -96,9 +96,10 @@ func Differing(one, other []string) (names []string) {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		was, had := a[name]
-		is, has := b[name]
-		if (was != is || had != has) && !slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_"}, name) {
+		first, inFirst := a[name]
+		second, inSecond := b[name]
+		differs := first != second || inFirst != inSecond
+		if differs && !slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_"}, name) {
 			names = append(names, name)
 		}
 	}
@@ -145,7 +146,7 @@ func listed(env map[string]string, of func(value string) string) (all []string) 
 // Present returns those variables of these names that the worker has.
 func Present(names []string) (env []string) {
 	for _, name := range names {
-		if value, has := os.LookupEnv(name); has {
+		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
 	}

@@ -127,8 +127,9 @@ func (ws *Workspace) forgetTrials(n int) {
 	dir := ws.layers("trial")
 	old, _ := os.ReadDir(held.At(dir))
 	for _, e := range old {
-		number, ours := strings.CutPrefix(e.Name(), ws.caches.epoch+"-")
-		if is, err := strconv.Atoi(number); !ours || err != nil || is < n {
+		number, own := strings.CutPrefix(e.Name(), ws.caches.epoch+"-")
+		index, err := strconv.Atoi(number)
+		if !own || err != nil || index < n {
 			_ = remove.All(filepath.Join(dir, e.Name()))
 		}
 	}

@@ -34,15 +34,16 @@ func (ws *Workspace) Outside(names []string) ([]loop.Seal, error) {
 	}
 	sealed := map[string]loop.Seal{}
 	for _, name := range names {
-		at := Located(name, env)
-		if at == "" || slices.ContainsFunc(system, func(dir string) bool { return strings.HasPrefix(at, dir) }) {
+		path := Located(name, env)
+		ofSystem := slices.ContainsFunc(system, func(dir string) bool { return strings.HasPrefix(path, dir) })
+		if path == "" || ofSystem {
 			continue
 		}
-		sum, err := ws.Machine.sums.of(at)
+		sum, err := ws.Machine.sums.of(path)
 		if err != nil { // a file that this user can't read can't judge the work
 			continue
 		}
-		sealed[at] = loop.Seal{Path: at, Blob: sum, Names: loop.SealOutside}
+		sealed[path] = loop.Seal{Path: path, Blob: sum, Names: loop.SealOutside}
 	}
 	return slices.SortedFunc(maps.Values(sealed), func(a, b loop.Seal) int { return strings.Compare(a.Path, b.Path) }), nil
 }
@@ -59,9 +60,13 @@ func Located(name string, env []string) string {
 		return name
 	}
 	for _, dir := range filepath.SplitList(variables["PATH"]) {
-		at := filepath.Join(dir, name)
-		if st, err := os.Stat(at); filepath.IsAbs(dir) && err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
-			return at
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		if err != nil || !filepath.IsAbs(dir) {
+			continue
+		}
+		if info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path
 		}
 	}
 	return ""
@@ -72,11 +77,11 @@ func (ws *Workspace) inForce(ctx context.Context) (c ledger.Contract, err error)
 	if ws.Steward() {
 		return c, nil
 	}
-	at, err := ws.Objects.Ref(ctx, ws.Ledger)
-	if err != nil || at == "" {
+	head, err := ws.Objects.Ref(ctx, ws.Ledger)
+	if err != nil || head == "" {
 		return c, err
 	}
-	return ws.Book.Contract(ctx, at)
+	return ws.Book.Contract(ctx, head)
 }
 
 // evaluators returns the seals of programs, files and folders outside of the repository that judge the work. In a
@@ -104,7 +109,7 @@ func (ws *Workspace) Unaltered(ctx context.Context) error {
 type sums struct{ known sync.Map } // by path: a summed
 
 // summed is the SHA-256 of a file, and everything that the system says about the file: device, inode, size and times.
-type summed struct{ is, sum string }
+type summed struct{ status, sum string }
 
 // of returns the SHA-256 of a file, in hex, "" for something without content, such as a folder.
 func (s *sums) of(path string) (string, error) {
@@ -120,8 +125,8 @@ func (s *sums) of(path string) (string, error) {
 	if !st.Mode().IsRegular() {
 		return "", nil
 	}
-	is := fmt.Sprintf("%+v", st.Sys())
-	if last, _ := s.known.Load(path); last != nil && last.(summed).is == is {
+	status := fmt.Sprintf("%+v", st.Sys())
+	if last, ok := s.known.Load(path); ok && last.(summed).status == status {
 		return last.(summed).sum, nil
 	}
 	hash := sha256.New()
@@ -129,7 +134,7 @@ func (s *sums) of(path string) (string, error) {
 		return "", fmt.Errorf("reading %s: %w", git.Quote(path), err)
 	}
 	sum := hex.EncodeToString(hash.Sum(nil))
-	s.known.Store(path, summed{is, sum})
+	s.known.Store(path, summed{status, sum})
 	return sum, nil
 }
 
@@ -139,9 +144,10 @@ func LookUp(env []string, name string) string {
 	if strings.Contains(name, "/") && !filepath.IsAbs(name) && !strings.HasPrefix(name, "~/") {
 		return name
 	}
-	at := Located(name, env)
-	if fi, err := os.Stat(at); err != nil || !fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 == 0 {
+	path := Located(name, env)
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
 		return ""
 	}
-	return at
+	return path
 }

@@ -54,7 +54,7 @@ func (a *Opener) Open(ctx context.Context, in act.Open) (act.Opened, error) {
 	if err != nil {
 		return out, err
 	}
-	if out.Begun, err = begun(ctx, ws, in.Spec.Session, base); err != nil {
+	if out.Begun, err = taskBaseOf(ctx, ws, in.Spec.Session, base); err != nil {
 		return act.Opened{}, err
 	}
 	if err := contract(ctx, ws, in.Spec, &out); err != nil {
@@ -91,9 +91,9 @@ func (o Request) unmet(err error) error {
 	return failed
 }
 
-// closed returns why no loop can start with the spec of a request that is refused for another reason, nil if one could.
+// unstartable returns why no loop can start with the spec of a request that is refused for another reason, nil if one could.
 // It writes only the base commit, into the store.
-func (a *Opener) closed(ctx context.Context, o Request, found userrepo.Repo, source userrepo.Source) (*userrepo.Precondition, error) {
+func (a *Opener) unstartable(ctx context.Context, o Request, found userrepo.Repo, source userrepo.Source) (*userrepo.Precondition, error) {
 	if o.spec == nil || source.Head == "" || source.Branch == "" {
 		return nil, nil
 	}
@@ -207,11 +207,11 @@ func (a *Opener) register(ctx context.Context, o Request) (workspace.Record, use
 	}
 	if err = o.unmet(err); err != nil {
 		if failed := userrepo.Failed(err); len(failed) > 0 {
-			also, cause := a.closed(ctx, o, repo, source)
+			more, cause := a.unstartable(ctx, o, repo, source)
 			if cause != nil {
 				a.Logger.WarnContext(ctx, "what else keeps the loop from starting can't be told", "loop", o.Loop, "error", cause)
-			} else if also != nil {
-				err = append(failed, also)
+			} else if more != nil {
+				err = append(failed, more)
 			}
 		}
 		return workspace.Record{}, source, Precondition(ctx, err)
@@ -280,8 +280,8 @@ func (o Request) named(name string, by git.Identity) workspace.Record {
 // Base returns the commit from which the loop starts: the first head of its branch. A retry keeps the base of the
 // first attempt, even if the user has added commits.
 func Base(ctx context.Context, ws *hosted.Workspace, source userrepo.Source) (string, error) {
-	at := "refs/pawl/base/" + ws.Ref
-	commit, err := ws.Objects.Ref(ctx, at)
+	baseRef := "refs/pawl/base/" + ws.Ref
+	commit, err := ws.Objects.Ref(ctx, baseRef)
 	if err != nil {
 		return "", err
 	}
@@ -298,7 +298,7 @@ func Base(ctx context.Context, ws *hosted.Workspace, source userrepo.Source) (st
 		if branch != "" && branch != commit {
 			return "", fmt.Errorf("making the loop's branch: %w", &store.Fenced{Ref: ws.Branch, Have: branch})
 		}
-		if err := ws.Objects.SetRef(ctx, at, commit, ""); err != nil {
+		if err := ws.Objects.SetRef(ctx, baseRef, commit, ""); err != nil {
 			return "", err
 		}
 		crash.At("open.based")
@@ -363,32 +363,34 @@ func Precondition(ctx context.Context, err error) error {
 	return hosted.Refusal(recording.PlainFault(err))
 }
 
-// begun returns the commit at which the steward's task of this loop began, "" if that is the loop's own base. The
+// taskBaseOf returns the commit at which the steward's task of this loop began, "" if that is the loop's own base. The
 // proposal is the diff from there, so that one proposal covers all steps of a task. It returns a PRECONDITION_FAILED
 // if the base does not descend from that commit, or if the branch to apply to does not exist.
-func begun(ctx context.Context, ws *hosted.Workspace, session map[string]string, base string) (string, error) {
+func taskBaseOf(ctx context.Context, ws *hosted.Workspace, session map[string]string, base string) (string, error) {
 	if onto := session[spec.SessionOnto]; onto != "" {
-		there := ""
+		tip := ""
 		if git.CheckBranch(onto) == nil {
 			var err error
-			if there, err = ws.Pushed(ctx, "refs/heads/"+onto); err != nil {
+			if tip, err = ws.Pushed(ctx, "refs/heads/"+onto); err != nil {
 				return "", Precondition(ctx, userrepo.Unreached(ws.Repo, err))
 			}
 		}
-		if there == "" {
+		if tip == "" {
 			return "", hosted.Refuse(fault.New(fault.PreconditionFailed, "session.onto is %q, and %s has no such branch", loop.Clip(onto, 80), ws.Repo).
 				Advise("Name the branch that the task's work is to be applied to."))
 		}
 	}
-	at := session[spec.SessionBase]
-	if at == "" || at == base {
+	taskBase := session[spec.SessionBase]
+	if taskBase == "" || taskBase == base {
 		return "", nil
 	}
-	if in, err := ws.DescendsFrom(ctx, base, at); err != nil {
+	descends, err := ws.DescendsFrom(ctx, base, taskBase)
+	if err != nil {
 		return "", err
-	} else if !in {
-		return "", hosted.Refuse(fault.New(fault.PreconditionFailed, "session.base is %q, but the loop's base %s does not descend from such a commit", loop.Clip(at, 80), base[:10]).
+	}
+	if !descends {
+		return "", hosted.Refuse(fault.New(fault.PreconditionFailed, "session.base is %q, but the loop's base %s does not descend from such a commit", loop.Clip(taskBase, 80), base[:10]).
 			Advise("Give the full hash of the commit at which the task began, or leave session.base out."))
 	}
-	return at, nil
+	return taskBase, nil
 }

@@ -122,12 +122,12 @@ func (a *Opener) Adopted(ctx context.Context, o Request) (*hosted.Workspace, err
 	if err != nil {
 		return nil, err
 	}
-	at, err := ws.Objects.Ref(ctx, ws.Ledger)
+	head, err := ws.Objects.Ref(ctx, ws.Ledger)
 	if err != nil {
 		return nil, err
 	}
-	if at != o.From {
-		return nil, hosted.Refuse(fault.New(fault.LedgerAhead, "the ledger of %s is at %s, not at %s", ws.Loop, cmp.Or(at, "missing"), o.From))
+	if head != o.From {
+		return nil, hosted.Refuse(fault.New(fault.LedgerAhead, "the ledger of %s is at %s, not at %s", ws.Loop, cmp.Or(head, "missing"), o.From))
 	}
 	return ws, nil
 }
@@ -153,7 +153,7 @@ func (a *Opener) adopt(ctx context.Context, in Request) (workspace.Record, error
 		if err := record.Locate(nil); err != nil && !errors.Is(err, fs.ErrNotExist) { // a person may have put it elsewhere
 			return workspace.Record{}, err
 		}
-		if is, err := a.isAt(ctx, record, in.From); is || err != nil {
+		if current, err := a.isAt(ctx, record, in.From); current || err != nil {
 			return record, err
 		}
 	}
@@ -167,14 +167,14 @@ func (a *Opener) adopt(ctx context.Context, in Request) (workspace.Record, error
 	if err != nil {
 		return workspace.Record{}, fmt.Errorf("opening the store: %w", err)
 	}
-	names, err := found(ctx, store, repo, in.Loop)
+	names, err := ledgersOf(ctx, store, repo, in.Loop)
 	if err != nil {
 		return workspace.Record{}, Precondition(ctx, userrepo.Unreached(address, err))
 	}
 	name := ""
-	for n, at := range names {
-		if at == in.From {
-			name = n
+	for ledgerName, tip := range names {
+		if tip == in.From {
+			name = ledgerName
 		}
 	}
 	switch {
@@ -214,9 +214,9 @@ func (a *Opener) isAt(ctx context.Context, r workspace.Record, head string) (boo
 	if err != nil {
 		return false, err
 	}
-	at, err := ws.Objects.Ref(ctx, ws.Ledger)
-	if err != nil || at != head || !ws.Remote {
-		return at == head, err
+	own, err := ws.Objects.Ref(ctx, ws.Ledger)
+	if err != nil || own != head || !ws.Remote {
+		return own == head, err
 	}
 	repo, err := ws.Repository()
 	if err != nil {
@@ -224,11 +224,11 @@ func (a *Opener) isAt(ctx context.Context, r workspace.Record, head string) (boo
 	}
 	defer repo.Close()
 	refs, err := userrepo.Refs(ctx, ws.Objects, repo, ws.Ledger)
-	there := refs[ws.Ledger]
-	if err != nil || there == "" {
+	remote := refs[ws.Ledger]
+	if err != nil || remote == "" {
 		return true, ctx.Err()
 	}
-	return ws.DescendsFrom(ctx, head, there)
+	return ws.DescendsFrom(ctx, head, remote)
 }
 
 // adoptedRecord makes the record of a loop from another host. Branch and ledger keep their names in the repository.
@@ -251,12 +251,13 @@ func (a *Opener) adoptedRecord(ctx context.Context, in Request, store *store.Sto
 		return workspace.Record{}, err
 	}
 	for n := 2; ; n++ { // another loop of this host may already use the name for its folders
-		have, err := workspace.Read(a.Home, r.Ref)
+		existing, err := workspace.Read(a.Home, r.Ref)
 		r.Short = workspace.ShortName(a.Home, r.Ref)
 		if err == nil {
-			r.Short = have.Short
+			r.Short = existing.Short
 		}
-		if errors.Is(err, os.ErrNotExist) || err == nil && have.Loop == r.Loop && have.Store == r.Store && have.Ledger == r.Ledger {
+		sameLoop := existing.Loop == r.Loop && existing.Store == r.Store && existing.Ledger == r.Ledger
+		if errors.Is(err, os.ErrNotExist) || err == nil && sameLoop {
 			return r, workspace.Write(a.Home, r)
 		}
 		if err != nil {
@@ -269,18 +270,18 @@ func (a *Opener) adoptedRecord(ctx context.Context, in Request, store *store.Sto
 // numbered matches the end of the names of a loop's later runs.
 var numbered = lazyregexp.New(`^(\.[0-9]+)?$`)
 
-// found returns the names of a loop's ledgers in a repository, and the commits at which they are.
-func found(ctx context.Context, store *store.Store, repo userrepo.Repo, id string) (map[string]string, error) {
-	const below = "refs/pawl-ledger/"
-	refs, err := userrepo.Refs(ctx, store, repo, below+git.RefName(id), below+git.RefName(id)+".*")
+// ledgersOf returns the names of a loop's ledgers in a repository, and the commits at which they are.
+func ledgersOf(ctx context.Context, store *store.Store, repo userrepo.Repo, id string) (map[string]string, error) {
+	const folder = "refs/pawl-ledger/"
+	refs, err := userrepo.Refs(ctx, store, repo, folder+git.RefName(id), folder+git.RefName(id)+".*")
 	if err != nil {
 		return nil, err
 	}
 	names := map[string]string{}
-	for ref, at := range refs {
-		name, ok := strings.CutPrefix(ref, below)
-		if rest, is := strings.CutPrefix(name, git.RefName(id)); ok && is && numbered().MatchString(rest) {
-			names[name] = at
+	for ref, head := range refs {
+		number, ok := strings.CutPrefix(ref, folder+git.RefName(id))
+		if ok && numbered().MatchString(number) {
+			names[git.RefName(id)+number] = head
 		}
 	}
 	return names, nil
