@@ -56,6 +56,7 @@ type Report struct {
 	// Tail is the end of the output, if no failing test was found in it.
 	Tail string `json:"tail,omitempty"`
 
+	empty  string              // the format of an output in which no test ran
 	passed map[uint64]struct{} // the tests and packages that passed, by hash
 	names  []Test              // the first maxNames of passed
 	naming bool                // passing tests are named in the output
@@ -104,8 +105,8 @@ var formats = []format{
 	{"ctrf", true, ctrfSign, readCTRF},
 	{"junit", true, lazyregexp.New(`<testsuite`), readJUnit},
 	{"tap", false, lazyregexp.New(`^(?:TAP version |1\.\.\d+\b|(?:not )?ok (?: *\d+(?: |$)| *- ))`), readTAP},
-	{"go", false, lazyregexp.New(`^(?:\s*--- (?:FAIL|PASS|SKIP): \S+ \([\d.]+s\)|(?:FAIL|ok  )\t\S+(?:[ \t]|$))`), readGo},
-	{"pytest", false, lazyregexp.New(`^(?:=.* test session starts |` + pytestTotal().String() + `)`), readPytest},
+	{"go", false, lazyregexp.New(`^(?:\s*--- (?:FAIL|PASS|SKIP): \S+ \([\d.]+s\)|(?:FAIL|ok  )\t\S+(?:[ \t]|$)|\?   \t\S+\t\[no test files\])`), readGo},
+	{"pytest", false, lazyregexp.New(`^(?:=.* test session starts |(?:=+ )?no tests ran in |` + pytestTotal().String() + `)`), readPytest},
 	{"unittest", false, unitRan, readUnittest},
 	{"cargo", false, lazyregexp.New(`^(?:test result: |error: could not compile )`), readCargo},
 	{"jest", false, lazyregexp.New(`^Tests: +(.+, )?\d+ total`), jest.read},
@@ -171,6 +172,7 @@ func Read(outputs ...[]byte) Report {
 func read(outputs [][]byte, seen map[string]bool, partial bool) Report {
 	c := &collector{Report: Report{Partial: partial, passed: map[uint64]struct{}{}}, index: map[uint64]int{}, parents: map[uint64]struct{}{}}
 	var found []string
+	empty := ""
 	for _, f := range formats {
 		if !seen[f.name] {
 			continue
@@ -179,6 +181,7 @@ func read(outputs [][]byte, seen map[string]bool, partial bool) Report {
 		c.before = len(c.index)
 		f.read(c, outputs)
 		if c.booked() == booked {
+			empty = cmp.Or(empty, f.name)
 			continue
 		}
 		if found = append(found, f.name); f.machine {
@@ -187,6 +190,9 @@ func read(outputs [][]byte, seen map[string]bool, partial bool) Report {
 	}
 	r := c.report()
 	r.Format = strings.Join(found, ", ")
+	if len(found) == 0 && !partial {
+		r.empty = empty
+	}
 	if r.Failed == 0 {
 		r.Tail = tailOf(outputs, tailOutput)
 	}
