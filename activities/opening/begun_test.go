@@ -81,8 +81,13 @@ func TestP0_WhatThisHostLacksIsToldBeforeAnythingIsMeasured(t *testing.T) {
 		"an agent's shell command": {func(s *spec.Spec) {
 			s.Agent = spec.Agent{Use: "command", Command: spec.Argv{Shell: "no-such-program --fast"}}
 		}, "no-such-program is not on the PATH"},
-		"an agent by its path":        {func(s *spec.Spec) { s.Agent = command("./agent.sh") }, "the agent's command needs ./agent.sh, which is not in the repository's commit"},
-		"not executable":              {func(s *spec.Spec) { s.Agent = command("./work/a") }, "the agent's command needs ./work/a, which is not executable"},
+		"an agent by its path": {func(s *spec.Spec) { s.Agent = command("./agent.sh") }, "the agent's command needs ./agent.sh, which is not in the repository's commit"},
+		"not executable":       {func(s *spec.Spec) { s.Agent = command("./work/a") }, "the agent's command needs ./work/a, which is not executable"},
+		"an agent elsewhere": {func(s *spec.Spec) {
+			s.Agent = spec.Agent{Use: "command", Command: spec.Argv{Shell: "/nonexistent/agent -p"}}
+		}, "the agent's command needs /nonexistent/agent, which is no program on this machine"},
+		"an agent's list elsewhere":   {func(s *spec.Spec) { s.Agent = command("/nonexistent/agent", "-p") }, "/nonexistent/agent, which is no program on this machine"},
+		"a command elsewhere":         {func(s *spec.Spec) { s.Guard.Command = "/nonexistent/tests -q" }, "guard.command needs /nonexistent/tests, which is no program on this machine"},
 		"a command by its path":       {func(s *spec.Spec) { s.Guard.Command = "./run-tests.sh -q" }, "guard.command needs ./run-tests.sh, which is not in the repository's commit"},
 		"a virtual environment":       {func(s *spec.Spec) { s.Guard.Command = ".venv/bin/python -m pytest" }, "guard.command needs .venv/bin/python, which is not in"},
 		"a command by its name":       {func(s *spec.Spec) { s.Guard.Command = "pytestt -q" }, "guard.command needs pytestt, which is not on the PATH"},

@@ -259,7 +259,10 @@ func beside(ctx context.Context, w *steps.Work, env []string, argv ...string) (a
 func (c *readinessCheck) checkAgent(ctx context.Context, name string, a spec.Agent, env []string) error {
 	path := hosted.LookUp(env, name)
 	if path == "" {
-		c.found.problem("agent", "the agent's program "+git.Quote(name)+" is not on the PATH", "Install it, or name another agent.")
+		saidByItsPath := filepath.IsAbs(name) && c.spec.Setup.Command == ""
+		if !saidByItsPath {
+			c.found.problem("agent", "the agent's program "+git.Quote(name)+" is not on the PATH", "Install it, or name another agent.")
+		}
 		return nil
 	}
 	known, ok := program.Lookup(filepath.Base(name))
@@ -290,11 +293,18 @@ func (c *readinessCheck) work(name string) *steps.Work {
 	return steps.NewWork(c.ws, act.Step{Ref: c.ws.Ref, Key: act.Key{Name: name}, LimitMs: versionTime.Milliseconds()}, &steps.Running{})
 }
 
-// checkPath checks a program that a command names by a path in the tree, and starts first.
+// checkPath checks a program that a command names by an absolute path or by one in the tree, and starts first.
 func (c *readinessCheck) checkPath(check, key, command string) {
-	needed, ok := seal.FirstPath(command)
 	setupMayMakeIt := c.spec.Setup.Command != "" && check != "setup"
-	if !ok || setupMayMakeIt {
+	if setupMayMakeIt {
+		return
+	}
+	name, absolute := seal.FirstOutside(command)
+	if absolute && hosted.LookUp(c.env, name) == "" {
+		c.found.problem(check, fmt.Sprintf("%s needs %s, which is no program on this machine: `%s`", key, git.Quote(name), command), "Install it there, or name another one.")
+	}
+	needed, ok := seal.FirstPath(command)
+	if !ok {
 		return
 	}
 	switch mode, linked := c.drawn.Mode(needed.Path); {

@@ -16,6 +16,19 @@ type Needed struct {
 // FirstPath returns the program that a command starts first if the command names it by a path in the tree, ok=false
 // otherwise. Programs that start later may be made by an earlier one. It follows cd with a fixed argument.
 func FirstPath(command string) (needed Needed, ok bool) {
+	needed, ok = firstPath(command)
+	return needed, ok && !path.IsAbs(needed.Name) && !strings.HasPrefix(needed.Path, "../")
+}
+
+// FirstOutside returns the program that a command starts first if the command names it by an absolute path, ok=false
+// otherwise.
+func FirstOutside(command string) (name string, ok bool) {
+	needed, ok := firstPath(command)
+	return needed.Name, ok && path.IsAbs(needed.Name)
+}
+
+// firstPath returns the program that a command starts first if the command names it by a path of any kind.
+func firstPath(command string) (needed Needed, ok bool) {
 	commands, _ := shell.Sure(command)
 	dir := "."
 	for _, words := range commands {
@@ -35,9 +48,8 @@ func FirstPath(command string) (needed Needed, ok bool) {
 			dir = path.Join(dir, words[1].Text)
 		case contains("export set true : umask ulimit", first.Text):
 		case strings.Contains(first.Text, "/"):
-			inTree := !path.IsAbs(first.Text) && !strings.HasPrefix(first.Text, "~")
-			at := path.Join(dir, first.Text)
-			return Needed{Path: at, Name: first.Text}, inTree && !strings.HasPrefix(at, "../")
+			home := strings.HasPrefix(first.Text, "~")
+			return Needed{Path: path.Join(dir, first.Text), Name: first.Text}, !home
 		default:
 			return Needed{}, false
 		}

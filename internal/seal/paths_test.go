@@ -32,6 +32,26 @@ func TestTheProgramThatACommandStartsFirstIsFoundByItsPath(t *testing.T) {
 	}
 }
 
+func TestTheProgramThatACommandStartsFirstIsFoundByItsAbsolutePath(t *testing.T) {
+	for command, want := range map[string]string{
+		"/opt/agent/bin/agent -p":          "/opt/agent/bin/agent",
+		"env A=1 timeout 60 /opt/t -v":     "/opt/t",
+		"cd sub && /opt/t":                 "/opt/t",
+		"mkdir -p /opt && /opt/t":          "", // the first one may make it
+		"test -x /opt/t && /opt/t || true": "",
+		"~other/bin/t":                     "",
+		"./t.sh":                           "",
+		"t":                                "",
+		"$HOME/bin/t":                      "",
+	} {
+		name, ok := seal.FirstOutside(command)
+		require.Equal(t, want != "", ok, command)
+		if ok {
+			require.Equal(t, want, name, command)
+		}
+	}
+}
+
 func TestTheModulesOfPythonThatACommandRunsAreFound(t *testing.T) {
 	for command, want := range map[string][]seal.Module{
 		"python -m pytest -q":                       {{"python", "pytest"}},
