@@ -59,6 +59,8 @@ type calibrated struct {
 	form    *evidence.Form
 	spentMs int64
 	took    []time.Duration
+	// recalled is when `pawl validate` measured it, zero if the loop did.
+	recalled time.Time
 }
 
 // calibrate measures the unchanged code until the rules can judge the metric, or returns why that failed.
@@ -69,6 +71,9 @@ func (l *improve) calibrate(first act.Measured, again func(*evidence.Form) (act.
 		}
 		c.values, c.metrics, c.form, c.spentMs = append(c.values, *out.Metric), c.metrics.With(out.Metrics), out.Form, c.spentMs+out.ElapsedMs
 		c.took = append(c.took, time.Duration(out.ElapsedMs)*time.Millisecond)
+		if c.recalled.IsZero() {
+			c.recalled = out.Recalled
+		}
 		if c.judging = l.law().Judging(c.values); c.judging != "" {
 			return c, "", out, nil
 		}
@@ -92,6 +97,9 @@ func (c calibrated) printed() map[string]evidence.Decimal {
 // noted records what the baseline shows, and what its noise means for the person who approves the contract.
 func (l *improve) noted(ctx workflow.Context, c calibrated, judgement *loop.Judgement, tests int) {
 	e := loop.Event{Type: loop.BaselineMeasured, Metric: &c.values[0], Judging: c.judging, Judgement: judgement, Tests: tests, Metrics: c.metrics.Values(), Form: c.form, Runs: l.guardRuns, Tested: l.guardTested}
+	if l.rules >= 6 {
+		e.MeasuredAt = c.recalled
+	}
 	var noise govern.Noisy
 	if c.judging == loop.JudgedBySamples {
 		sampler := sampling.Start(l.law().Sampling(), c.values)

@@ -144,7 +144,9 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 			}
 		}
 		if !o.Interrupted { // else its time counts against no phase, since it is run again from its start, with all of its time
-			r.iteration.phaseSpent += o.ElapsedMs
+			if o.Recalled.IsZero() {
+				r.iteration.phaseSpent += o.ElapsedMs
+			}
 			r.host.Uprooted = r.host.Uprooted && (!is.MakesDesk || s.Desk != 0)
 			return out, nil
 		}
@@ -156,7 +158,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 func (r *run) spend(out act.Outcome) {
 	it := &r.iteration
 	it.stopAsked = cmp.Or(it.stopAsked, out.Stop)
-	if it.phaseMs != nil {
+	if it.phaseMs != nil && out.Recalled.IsZero() {
 		it.phaseMs[string(cmp.Or(it.phase, r.State().Phase))] += out.ElapsedMs
 	}
 }
@@ -322,7 +324,9 @@ func (r *run) progress(ctx workflow.Context, s act.Step, limit time.Duration) (a
 
 // ended returns the event of a step that has ended, with its cost.
 func (r *run) ended(s *act.Step, role string, out act.Outcome, u loop.Usage) loop.Event {
-	u.ActiveMs = out.ElapsedMs
+	if out.Recalled.IsZero() {
+		u.ActiveMs = out.ElapsedMs
+	}
 	e := loop.Event{
 		Type: loop.StepEnded, Phase: r.iteration.phase, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: out.Ending(), Usage: &u,
 		EvidenceIDs: evidenceOf(out), RateLimit: out.RateLimit, Outcome: string(out.Class),

@@ -74,6 +74,7 @@ type stepped struct {
 	Refused                    *act.Refused
 	Withheld                   []string
 	Unlayered                  bool
+	Recalled                   time.Time
 	Passing                    int // tests in a guard
 	Tested                     *loop.Tested
 	Leftovers                  []string

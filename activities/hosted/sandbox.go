@@ -193,6 +193,21 @@ func (ws *Workspace) Named(s spec.Spec) ([]string, error) {
 	return sandbox.Named(sandbox.Make(r), unnamed), nil
 }
 
+// Hides reports whether the sandbox keeps a path out of reach of the commands of a spec.
+func (ws *Workspace) Hides(s spec.Spec, path string) (bool, error) {
+	if ws.means() == sandbox.ByNothing {
+		return false, nil
+	}
+	env, err := ws.Environment()
+	if err != nil {
+		return false, err
+	}
+	r := ws.request(sandbox.Probe())
+	r.Env = env
+	r.Named = slices.Collect(maps.Values(govern.Commands(s)))
+	return !sandbox.Make(r).Opens(path), nil
+}
+
 // facts returns what is around the loop and must be out of its reach.
 func (ws *Workspace) facts(ctx context.Context, policy sandbox.Policy) sandbox.Facts {
 	f := sandbox.Facts{Policy: policy, Repo: ws.Local(), Allow: ws.Sandbox.Allow, Sockets: sandbox.Sockets(), Auth: ws.Machine.AsksToken(), DefaultProcesses: ws.Processes == 0}

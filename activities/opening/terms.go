@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"time"
 
+	"pawl/activities/baselines"
 	"pawl/activities/calls"
 	"pawl/activities/contracts"
 	"pawl/activities/hosted"
@@ -44,8 +46,24 @@ func contract(ctx context.Context, ws *hosted.Workspace, s spec.Spec, out *act.O
 	if err := ready.err(); err != nil {
 		return err
 	}
+	if err := recall(ctx, ws, s, d.Contract); err != nil { // then the loop measures by itself
+		ws.Machine.Logger.WarnContext(ctx, "what validate measured can't be used", "loop", ws.Loop, "error", err)
+	}
 	ws.Book.Bind(d.Contract)
 	return durable.WriteJSON(filepath.Join(ws.Machine.Home.Loop(ws.Ref), ledger.ContractFile), d.Contract)
+}
+
+// recall gives the loop what `pawl validate` has measured for this contract, if nothing can have changed that since then.
+func recall(ctx context.Context, ws *hosted.Workspace, s spec.Spec, contract ledger.Contract) error {
+	safe, err := baselines.Safe(ws, s)
+	if err != nil || !safe {
+		return err
+	}
+	k, err := baselines.KeyOf(ws, contract)
+	if err != nil {
+		return err
+	}
+	return baselines.Recall(ctx, ws, k, time.Now())
 }
 
 // Amend draws up the contract that the loop would have with another spec. An event makes it the loop's, once approved.

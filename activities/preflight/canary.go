@@ -26,6 +26,7 @@ func tryCanary(ctx context.Context, ws *hosted.Workspace, s spec.Spec, k kind.Ki
 	if err := unlessInterrupted(ctx, r.Outcome, err); err != nil {
 		return err
 	}
+	out.ran(w, &r)
 	for _, ran := range []*act.Outcome{out.Guard, out.Test} {
 		if ran != nil && ran.Tested != nil {
 			ran.Tested.Unbreakable = r.Files == 0

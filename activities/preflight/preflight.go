@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/activities/baselines"
 	"pawl/activities/calls"
 	"pawl/activities/contracts"
 	"pawl/activities/hosted"
@@ -21,6 +22,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
+	"pawl/internal/sandbox"
 	"pawl/internal/spec"
 	"pawl/internal/userrepo"
 	"pawl/internal/wire"
@@ -50,6 +52,9 @@ type Findings struct {
 	Lacks       []string // what the sandbox does not protect
 	// Environment says which part of this process's environment agent and commands get.
 	Environment []string
+
+	steps  []baselines.Step // what a loop would run on the unchanged code in the same way
+	unsure bool             // these steps say too little, or may say something else next time
 }
 
 // Problem is one thing that keeps a loop from starting, or a steward from working.
@@ -182,7 +187,13 @@ func findings(ctx context.Context, h home.Home, id string, s spec.Spec, tell fun
 	if err := dryRuns(ctx, ws, in, d, &out, tell); err != nil || len(out.Problems) > 0 {
 		return out, err
 	}
-	return out, plainly(out.listed(ctx, ws, s, d, tell))
+	if err := out.listed(ctx, ws, s, d, tell); err != nil {
+		return out, plainly(err)
+	}
+	if len(protection.Broken) == 0 || sandbox.Unbounded(protection.Broken) {
+		out.keep(ctx, h, ws, s, d.Contract)
+	}
+	return out, nil
 }
 
 // inTime returns further advice for a command that took too long.

@@ -83,7 +83,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	if runs("verify", s.Verify.Command) {
 		w := work("verify", 0, s.Verify.Timeout.D())
 		w.In.Intact = true
-		r, err := w.Verify(ctx, verifyOf(s, nil))
+		r, err := out.alone(ws, s, func() (act.Measured, error) { return w.Verify(ctx, verifyOf(s, nil)) })
 		if done, err := over("verify", r.Outcome, err); done {
 			return err
 		}
@@ -111,6 +111,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			out.Notes = append(out.Notes, "verify: "+r.Warning)
 		}
 		measured = r
+		out.ran(w, &r)
 	}
 	if runs("guard", s.Guard.Command) {
 		w := work("guard", 0, s.Guard.Timeout.D())
@@ -120,6 +121,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			return err
 		}
 		out.Guard = &r
+		out.ran(w, &r)
 		switch {
 		case r.OK():
 		case len(r.Altered) > 0:
@@ -179,7 +181,8 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			tell(VerifyAgain)
 			again := work("verify", sample, s.Verify.Timeout.D())
 			again.In.Clean, again.In.Intact = true, true
-			r, err := again.Verify(ctx, verifyOf(s, measured.Form))
+			r, err := out.alone(ws, s, func() (act.Measured, error) { return again.Verify(ctx, verifyOf(s, measured.Form)) })
+			out.ran(again, &r)
 			measured.Form = cmp.Or(r.Form, measured.Form)
 			return r, unlessInterrupted(ctx, r.Outcome, err)
 		}))
@@ -214,6 +217,7 @@ func (f *Findings) vary(s spec.Spec, first act.Measured, again func(sample int) 
 	for rules.Judging(values) == "" {
 		if each := spent / int64(len(values)); spent+each > varyTime.Milliseconds() {
 			f.Notes = append(f.Notes, govern.NotSampled(len(values), time.Duration(each)*time.Millisecond))
+			f.unsure = true
 			return nil
 		}
 		r, err := again(len(values))
@@ -237,6 +241,7 @@ func (f *Findings) vary(s spec.Spec, first act.Measured, again func(sample int) 
 	}
 	if note := govern.Cached(first.Form, values, took); note != "" {
 		f.Notes = append(f.Notes, note)
+		f.unsure = true
 	}
 	if rules.Judging(values) == loop.JudgedBySamples {
 		sampler := sampling.Start(rules.Samples, values)
@@ -244,6 +249,7 @@ func (f *Findings) vary(s spec.Spec, first act.Measured, again func(sample int) 
 		noise := govern.Noise(sampler, s, time.Duration(spent/int64(len(values)))*time.Millisecond)
 		f.Baseline, f.Noise, f.Spread = &best, noise.Says, govern.Spread(sampler, s)
 		f.Notes = append(f.Notes, noise.Warnings...)
+		f.unsure = f.unsure || len(noise.Warnings) > 0
 	}
 	if target := s.Verify.Target; target != nil && evidence.TargetMet(s.Verify.Direction, *f.Baseline, *target) {
 		f.Notes = append(f.Notes, fmt.Sprintf("the unchanged code, with %s, meets verify.target (%s) already, so the loop would end at once", f.Baseline, target))

@@ -258,7 +258,7 @@ func (w *Work) noticed(ctx context.Context, in act.Canary, files []string, out *
 
 // under runs one of several commands of the step, and finds texts in its output, as shell does. Each has its own limit, and all together have that of the step.
 func (w *Work) under(ctx context.Context, in act.Canary, limit time.Duration, command string, find ...string) (act.Outcome, error) {
-	spent, err := proc.ReadProgress(filepath.Join(w.Dir, "progress"))
+	spent, err := proc.ReadProgress(filepath.Join(w.Dir, ProgressFile))
 	if err != nil {
 		return act.Outcome{}, fmt.Errorf("reading what the step has spent: %w", err)
 	}

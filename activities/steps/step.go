@@ -100,7 +100,7 @@ func (w *Work) Command(dir string, argv ...string) (proc.Command, error) {
 	return proc.Command{
 		Argv: argv, Dir: dir, Env: w.Workspace.ToolEnvironment(inherited, dir),
 		Stdout: filepath.Join(w.Dir, "stdout"), Stderr: filepath.Join(w.Dir, "stderr"),
-		Limit: time.Duration(w.In.LimitMs) * time.Millisecond, Progress: filepath.Join(w.Dir, "progress"),
+		Limit: time.Duration(w.In.LimitMs) * time.Millisecond, Progress: filepath.Join(w.Dir, ProgressFile),
 	}, err
 }
 

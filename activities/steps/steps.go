@@ -118,6 +118,9 @@ func Do[O any, P result[O]](ctx context.Context, a *Runner, in act.Step, do func
 // ResultFile is the file with the result of a step, in the step's folder.
 const ResultFile = "result.json"
 
+// ProgressFile is the file with what a step's command has spent, in the same folder.
+const ProgressFile = "progress"
+
 // once does a step, unless its result is already on disk.
 func once[O any, P result[O]](ctx context.Context, w *Work, do func(context.Context, *Work) (O, error)) (O, error) {
 	path, of := filepath.Join(w.Dir, ResultFile), w.In.Head // a planner's step finds out its head later
@@ -152,7 +155,7 @@ func (a *Runner) Progress(ctx context.Context, in act.Progress) (act.Spent, erro
 	a.steps.mu.Lock()
 	_, here := a.steps.running[in.Ref+"/"+StepName(in.Key)]
 	a.steps.mu.Unlock()
-	spent, err := proc.ReadProgress(filepath.Join(StepDir(a.Machine, in.Ref, in.Key), "progress"))
+	spent, err := proc.ReadProgress(filepath.Join(StepDir(a.Machine, in.Ref, in.Key), ProgressFile))
 	if err != nil {
 		return act.Spent{}, err
 	}

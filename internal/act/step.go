@@ -99,6 +99,8 @@ type Outcome struct {
 	Tested *loop.Tested `json:"tested,omitempty"`
 	// Failing are the tests that failed in a guard, as far as its output shows them.
 	Failing *Failing `json:"failing,omitempty"`
+	// Recalled is when `pawl validate` ran the step, zero if the loop did. It has cost the loop nothing.
+	Recalled time.Time `json:"recalled,omitzero"`
 	// Leftovers are the files that a command of the spec left in the tree and that git does not ignore. They are set
 	// by judgements of the unchanged code, and by checks.
 	Leftovers []string `json:"leftovers,omitempty"`

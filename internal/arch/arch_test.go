@@ -135,7 +135,7 @@ func TestTheClientKnowsNoCommandLine(t *testing.T) {
 // subjects are the packages of the activities, in order: none imports a later one. The root package puts them together.
 var subjects = []string{
 	"activities/hosted", "activities/contracts", "activities/recording", "activities/changes", "activities/proposals",
-	"activities/steps", "activities/calls", "activities/opening", "activities/preflight", "activities/stewards", "activities",
+	"activities/steps", "activities/baselines", "activities/calls", "activities/opening", "activities/preflight", "activities/stewards", "activities",
 }
 
 func TestNoSubjectOfTheActivitiesImportsALaterOne(t *testing.T) {

@@ -188,7 +188,7 @@ func (s *session) contract(ctx context.Context, id string) (ui.Contract, []strin
 	return ui.Contract{
 		Loop: id, Kind: k, Contract: *v.Contract, Spec: v.Spec, Baseline: v.Baseline, InScope: v.InScope, Protections: v.Protections,
 		Environment: v.Environment, Repo: state.Repo, Branch: state.Branch, Plan: state.Plan, Noise: state.Noise, Spread: spread(state, v.Spec),
-		Claims: v.Claims, Lacks: v.Lacks, Tested: state.Tested.String(), TestsRun: testsRun(state.KnownTests),
+		Age: ui.Ago(state.MeasuredAt, s.app.deps.Now()), Claims: v.Claims, Lacks: v.Lacks, Tested: state.Tested.String(), TestsRun: testsRun(state.KnownTests),
 	}, v.Notes, err
 }
 

@@ -100,6 +100,9 @@ func (h Home) WorkerEnvironment() string { return filepath.Join(h.Dir, "worker-e
 // disturb each other's measurements.
 func (h Home) JudgeSlot() string { return filepath.Join(h.Dir, "judge.lock") }
 
+// Baselines returns the folder with what `pawl validate` measured lately.
+func (h Home) Baselines() string { return filepath.Join(h.Dir, "baselines") }
+
 // Logs returns the folder in which processes without a terminal write.
 func (h Home) Logs() string { return filepath.Join(h.Dir, "logs") }
 

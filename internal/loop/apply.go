@@ -88,7 +88,7 @@ var effects = map[Type]func(*State, Event){
 	},
 	BaselineMeasured: func(s *State, e Event) {
 		s.Baseline, s.Best, s.GuardTests = e.Metric, e.Metric, e.Tests
-		s.GuardRuns, s.Tested = e.Runs, e.Tested
+		s.GuardRuns, s.Tested, s.MeasuredAt = e.Runs, e.Tested, e.MeasuredAt
 		s.Judging, s.Noise, s.Sampler, s.BaselineMetrics, s.Form = e.Judging, e.Note, e.Sampler, e.Metrics, e.Form
 		if s.EvaluationMs = 0; e.Sampler != nil && e.Judgement != nil {
 			s.EvaluationMs = e.Judgement.DurationMs

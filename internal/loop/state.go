@@ -81,7 +81,8 @@ type State struct {
 	EvaluationMs    int64                       `json:"evaluationMs,omitempty"` // of one evaluation, if several decide
 	Sampler         *sampling.Sampler           `json:"sampler,omitempty"`
 	BaselineMetrics map[string]evidence.Decimal `json:"baselineMetrics,omitempty"`
-	Form            *evidence.Form              `json:"form,omitempty"` // how its output shows its numbers
+	Form            *evidence.Form              `json:"form,omitempty"`      // how its output shows its numbers
+	MeasuredAt      time.Time                   `json:"measuredAt,omitzero"` // when `pawl validate` measured the baseline, zero if the loop did
 	Claim           *Claim                      `json:"claim"`
 	Scratch         *Scratch                    `json:"scratch,omitempty"` // the last judgement from scratch
 	DiscardsInARow  int                         `json:"discardsInARow"`

@@ -28,6 +28,7 @@ type Contract struct {
 	Contract    loop.Contract
 	Spec        spec.Spec
 	Baseline    *evidence.Decimal
+	Age         string     // how long ago `pawl validate` measured the baseline, "" if the loop did
 	Noise       string     // what the noise of the metric means, "" if it does not vary
 	Spread      string     // the same in a few words, "" if it does not vary
 	InScope     int        // how many files the scope matches, negative if that is not known
@@ -86,7 +87,7 @@ func (s Style) Contract(c Contract) string {
 	f.add("stops", "after "+stops(c.Kind, sp.Limits))
 	f.add("asks", asks(sp)...)
 	if c.Kind.Reference {
-		f.add("baseline", number(c.Baseline))
+		f.add("baseline", number(c.Baseline)+Around(", measured by pawl validate ", c.Age, ""))
 		f.add("noise", Clean(c.Noise))
 		if holdout := sp.Verify.Holdout.Command; holdout != "" {
 			f.add("holdout", append(written(holdout), s.Dim("only for the claim; the agent does not know of it"))...)

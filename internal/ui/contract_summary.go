@@ -154,7 +154,7 @@ func (s Style) summaryRows(c Contract) (rows []summaryRow) {
 	add("budgets", joined("; ", budgets(sp.Limits), Around("stops after ", stops(c.Kind, sp.Limits), "")))
 	add("asks", strings.Join(asks(sp), "; "))
 	if c.Kind.Reference {
-		add("baseline", joined(" ", number(c.Baseline), Clean(c.Spread)))
+		addWith("baseline", joined(" ", number(c.Baseline), Clean(c.Spread)), Around(", measured by pawl validate ", c.Age, ""))
 		add("holdout", onLine(sp.Verify.Holdout.Command))
 		add("metrics", strings.Join(bounds(sp.Metrics), "; "))
 	}

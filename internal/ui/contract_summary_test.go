@@ -101,3 +101,15 @@ func TestLongLinesOfATerminalHang(t *testing.T) {
 		require.Equal(t, strings.Count(line, "\x1b[31m"), strings.Count(line, "\x1b[0m")-strings.Count(line, "\x1b[2m"), "each line has its colour: %q", line)
 	}
 }
+
+func TestTheContractSaysHowOldItsBaselineIs(t *testing.T) {
+	c := longContract()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	c.Age = ui.Ago(now.Add(-4*time.Minute), now)
+	narrow := ui.Style{Width: 80, Zone: zone, Wrap: true}
+	const want = "± 2 % an evaluation, measured by pawl validate 4 min ago"
+	require.Contains(t, strings.Join(strings.Fields(narrow.ContractSummary(c, "")), " "), want)
+	require.Contains(t, narrow.Contract(c), "34051.6, measured by pawl validate 4 min ago")
+	c.Age = ui.Ago(time.Time{}, now)
+	require.NotContains(t, narrow.ContractSummary(c, "")+narrow.Contract(c), "pawl validate")
+}

@@ -63,7 +63,7 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 		return text + note(e.Note), "", true
 	case loop.BaselineMeasured:
-		return "baseline " + number(e.Metric) + note(e.Note), "", true
+		return "baseline " + number(e.Metric) + Around(", measured by pawl validate ", Ago(e.MeasuredAt, e.Time), "") + note(e.Note), "", true
 	case loop.SampleTaken:
 		return "evaluated the " + Clean(e.Of) + note(number(e.Metric)), "", false
 	case loop.ClaimMade:

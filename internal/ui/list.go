@@ -92,6 +92,14 @@ func ago(d time.Duration) string {
 	return itoa(int(d/day)) + " days ago"
 }
 
+// Ago returns how long before now something was, "" if that is not known.
+func Ago(when, now time.Time) string {
+	if when.IsZero() {
+		return ""
+	}
+	return ago(now.Sub(when))
+}
+
 // Trouble renders what keeps a loop from continuing.
 func (s Style) Trouble(loop, what string) string {
 	first, _, _ := strings.Cut(what, "\n")

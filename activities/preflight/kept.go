@@ -1,0 +1,60 @@
+package preflight
+
+import (
+	"context"
+	"time"
+
+	"pawl/activities/baselines"
+	"pawl/activities/hosted"
+	"pawl/activities/steps"
+	"pawl/internal/act"
+	"pawl/internal/durable"
+	"pawl/internal/home"
+	"pawl/internal/kind"
+	"pawl/internal/ledger"
+	"pawl/internal/spec"
+)
+
+// ran notes a step that a loop would run in the same way.
+func (f *Findings) ran(w *steps.Work, result interface{ Core() *act.Outcome }) {
+	f.steps = append(f.steps, baselines.Step{Key: w.In.Key, Dir: w.Dir, Result: result})
+	o := result.Core()
+	if o.Warning != "" || o.Stop != "" || o.Interrupted || len(o.Altered) > 0 {
+		f.unsure = true
+	}
+	if w.In.Key.Name != steps.CanaryStep && !o.OK() {
+		f.unsure = true
+	}
+}
+
+// alone measures as a loop would: while no loop of this host measures. It does not wait for one that does. What it
+// measured beside it is not kept.
+func (f *Findings) alone(ws *hosted.Workspace, s spec.Spec, measure func() (act.Measured, error)) (act.Measured, error) {
+	if s.Verify.Shares() {
+		return measure()
+	}
+	slot, err := durable.TryLock(ws.Machine.Main.JudgeSlot())
+	if err != nil {
+		f.unsure = true
+		return measure()
+	}
+	defer slot.Close()
+	return measure()
+}
+
+// keep keeps what was measured for a loop of this contract, if it is sure. A failure costs only that the loop measures by
+// itself.
+func (f *Findings) keep(ctx context.Context, h home.Home, ws *hosted.Workspace, s spec.Spec, contract ledger.Contract) {
+	k, err := kind.Of(s.Kind)
+	if err != nil || !k.Reference || f.unsure || len(f.Problems) > 0 {
+		return
+	}
+	if safe, err := baselines.Safe(ws, s); err != nil || !safe {
+		return
+	}
+	key, err := baselines.KeyOf(ws, contract)
+	if err != nil || ctx.Err() != nil {
+		return
+	}
+	_ = baselines.Keep(h, key, time.Now(), f.steps)
+}
