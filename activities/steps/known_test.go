@@ -56,10 +56,7 @@ func TestARunThatNamesNoTestSaysWhatItPrintedFirst(t *testing.T) {
 	t.Parallel()
 	l, env, _ := actest.BeginLogged(t)
 	for i, c := range []struct{ name, command, want string }{
-		{"errors come first", `echo '> x test'; printf '
- [31mpython: No module named pytest[0m
-more
-' >&2; exit 1`, "python: No module named pytest"},
+		{"errors come first", "echo '> x test'; printf '\n \x1b[31mpython: No module named pytest\x1b[0m\nmore\n' >&2; exit 1", "python: No module named pytest"},
 		{"an output without errors", `printf '
 cannot load x
 more

@@ -19,9 +19,9 @@ func (f *follower) budget() loop.Budget { return f.state.Ticking(f.deps.Now()).B
 func questionAt(k kind.Kind, g loop.Gate, b loop.Budget) string {
 	switch {
 	case g.Kind == loop.GateContract:
-		return "v shows all of it. Approve this contract and start? [y/N] "
+		return "v shows all of it. Approve this contract and start? [y/n] "
 	case g.Kind == loop.GateDiff:
-		return "Approve this change? d: show it; y: approve; ff, merge or squash: approve and apply it that way; n: reject (" + k.Rejected + "); Enter: later "
+		return "Approve this change? d: show it; y: approve; ff, merge or squash: approve and apply it that way; n: reject (" + afterRejection(k, b) + "); Enter: later "
 	case g.Kind == loop.GateBudget:
 		return "New total for " + string(g.Budget) + ", such as " + b.Ample(g.Budget) + "? n: reject; Enter: later "
 	case len(g.Choices) > 0:
@@ -32,9 +32,18 @@ func questionAt(k kind.Kind, g loop.Gate, b loop.Budget) string {
 	return "Answer " + strings.Join(g.Answers, " or ") + " (Enter: later): "
 }
 
-// whyAt asks why a change is rejected. Nobody reads the reason for the last change of a loop that ends with it.
-func whyAt(k kind.Kind, g loop.Gate) string {
-	if g.Kind == loop.GateDiff && !k.TriesAgain {
+// afterRejection says what follows when the change as a whole is rejected.
+func afterRejection(k kind.Kind, b loop.Budget) string {
+	if k.TriesAgain && b[loop.Iterations].UsedUp() {
+		return "no iteration is left"
+	}
+	return k.Rejected
+}
+
+// whyAt asks why a contract or a change is rejected. No agent reads the reason if the loop ends with it.
+func whyAt(k kind.Kind, g loop.Gate, b loop.Budget) string {
+	last := !k.TriesAgain || b[loop.Iterations].UsedUp()
+	if g.Kind == loop.GateContract || g.Kind == loop.GateDiff && last {
 		return "Why? (for the record; Enter: no reason) "
 	}
 	return "Why? (the agent reads it; Enter: no reason) "
@@ -48,7 +57,7 @@ func reply(g loop.Gate, typed string) (name string, m loop.Message) {
 		return loop.MessageApprove, loop.Message{Hash: g.Hash}
 	case g.Kind == loop.GateDiff && slices.Contains(govern.AppliedAtOnce, typed):
 		return loop.MessageApprove, loop.Message{Hash: g.Hash, Apply: typed}
-	case no(typed) && (approves || g.Kind == loop.GateBudget), typed == "" && g.Kind == loop.GateContract:
+	case no(typed) && (approves || g.Kind == loop.GateBudget):
 		return loop.MessageReject, loop.Message{Note: "declined at the terminal"}
 	case approves: // no answer
 	case g.Kind == loop.GateBudget:
@@ -76,10 +85,11 @@ func (f *follower) ask() {
 // askWhy asks for the reason of a rejection, which the next agent call is told.
 func (f *follower) askWhy() {
 	f.why = true
-	f.screen.Ask(whyAt(f.kind, *f.gate))
+	f.screen.Ask(whyAt(f.kind, *f.gate, f.budget()))
 }
 
-// answer handles a line of stdin for the open gate. Lines that are typed while nothing is asked are dropped.
+// answer handles a line of stdin for the open gate. A line that is typed while nothing is asked answers nothing; if a gate
+// is open, its question comes again.
 func (f *follower) answer(ctx context.Context, line string, open bool) error {
 	if !open {
 		f.typed = make(chan string) // it never gets a line
@@ -99,6 +109,9 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		return f.chosen(ctx, typed)
 	}
 	if !f.asking {
+		if f.gate != nil && typed != "" {
+			f.ask()
+		}
 		return nil
 	}
 	g := *f.gate
@@ -118,7 +131,7 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		return nil
 	}
 	name, m := reply(g, typed)
-	if name == loop.MessageReject && g.OffersDiff() {
+	if name == loop.MessageReject && g.Kind != loop.GateBudget {
 		f.askWhy()
 		return nil
 	}
@@ -127,7 +140,7 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 	case name != "":
 		m.By, m.Gate = config.User(), g.ID
 		f.send(ctx, name, m)
-	case typed == "" && len(g.Choices) == 0: // a choice is asked for again
+	case typed == "" && len(g.Choices) == 0 && g.Kind != loop.GateContract: // the others are asked for again
 		f.say("waiting for an answer from elsewhere: %s", strings.Join(ui.Commands(f.id, g, f.budget()), ", "))
 	case typed == "":
 		f.ask()

@@ -96,7 +96,7 @@ func TestRunAsksForAChangeAndForABudgetAtATerminal(t *testing.T) {
 	stdin, typist := io.Pipe()
 	go func() {
 		for _, step := range []struct{ question, answer string }{
-			{"and start? [y/N] ", "y"},
+			{"and start? [y/n] ", "y"},
 			{"New total for iterations, such as 6? n: reject; Enter: later ", "none"},
 			{"INVALID_MESSAGE", "20"},
 			{"Approve this change?", "later"},
@@ -170,7 +170,7 @@ func TestAChangeMayBeJudgedLater(t *testing.T) {
 		b.atTerminal()
 		stdin, typist := io.Pipe()
 		go func() {
-			b.awaitStderr("[y/N] ")
+			b.awaitStderr("[y/n] ")
 			io.WriteString(typist, "y\n")
 			b.awaitStderr("Approve this change?")
 			io.WriteString(typist, typed+"\n")
@@ -178,13 +178,30 @@ func TestAChangeMayBeJudgedLater(t *testing.T) {
 		require.Equal(t, 0, b.run(stdin, "run", b.spec()), b.stderr.String())
 		require.Equal(t, want, f.taken()[1].name)
 	}
+	t.Run("at the question that comes again", func(t *testing.T) {
+		f := gated(diffGate)
+		b := newBench(t, f)
+		b.atTerminal()
+		stdin, typist := io.Pipe()
+		go func() {
+			for _, step := range []struct{ after, typed string }{
+				{"[y/n] ", "y"}, {"Enter: later ", ""}, {"from elsewhere: ", "ff"}, {"Enter: later ", "ff"},
+			} {
+				b.awaitStderr(step.after)
+				io.WriteString(typist, step.typed+"\n")
+			}
+		}()
+		require.Equal(t, 0, b.run(stdin, "run", b.spec()), b.stderr.String())
+		require.Equal(t, "approve", f.taken()[1].name)
+		require.Equal(t, 2, strings.Count(b.stderr.String(), "Approve this change?"))
+	})
 	t.Run("by somebody else", func(t *testing.T) {
 		f := gated(diffGate)
 		b := newBench(t, f)
 		b.atTerminal()
 		stdin, typist := io.Pipe()
 		go func() {
-			b.awaitStderr("[y/N] ")
+			b.awaitStderr("[y/n] ")
 			io.WriteString(typist, "y\n")
 			b.awaitStderr("Approve this change?")
 			io.WriteString(typist, "\n")
@@ -207,7 +224,7 @@ func TestARejectionAtTheTerminalCarriesItsReason(t *testing.T) {
 	stdin, typist := io.Pipe()
 	go func() {
 		for _, step := range []struct{ question, answer string }{
-			{"[y/N] ", "y"},
+			{"[y/n] ", "y"},
 			{"n: reject (ends the loop); Enter: later ", "n"},
 			{"Why? (for the record; Enter: no reason) ", " The API changes: Don't. "},
 		} {
@@ -299,14 +316,14 @@ func TestAContractIsOneScreenAndVShowsAllOfIt(t *testing.T) {
 	b.atTerminal()
 	stdin, typist := io.Pipe()
 	go func() {
-		b.awaitStderr("and start? [y/N] ")
+		b.awaitStderr("and start? [y/n] ")
 		io.WriteString(typist, "v\n")
 		b.awaitStderr("protection  ")
 		io.WriteString(typist, "y\n")
 	}()
 	require.Equal(t, 0, b.run(stdin, "run", b.spec()), b.stderr.String())
 	text := b.stderr.String()
-	require.Contains(t, text, "note: verify takes 1m3s\nv shows all of it. Approve this contract and start? [y/N] ")
+	require.Contains(t, text, "note: verify takes 1m3s\nv shows all of it. Approve this contract and start? [y/n] ")
 	require.Equal(t, 1, strings.Count(text, "verify takes 1m3s"), text)
 	require.Equal(t, 2, strings.Count(text, "Contract of loop-1"), "first the summary, then all of it")
 	require.Len(t, f.taken(), 1)

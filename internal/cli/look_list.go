@@ -21,7 +21,7 @@ far as this host's ledger has it. TIME is how long the loop has run, waits inclu
 was refused is left out without --all.`,
 		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error {
 			wanted := func(r launch.Row) bool { return all || !r.Refused }
-			none := "there are no loops yet; `pawl demo` shows one, `pawl run` starts yours"
+			none := "there are no loops yet (`--all` lists refused starts too); `pawl demo` shows one, `pawl run` starts yours"
 			if !here {
 				return a.rows(ctx, s, wanted, none)
 			}

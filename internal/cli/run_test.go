@@ -121,8 +121,8 @@ func TestRunAsksAtATerminal(t *testing.T) {
 	}{
 		{"y approves", "y\n", "approve", 0},
 		{"yes approves", "YES\n", "approve", 0},
-		{"n rejects, and the loop ends", "n\n", "reject", 5},
-		{"Enter rejects", "\n", "reject", 5},
+		{"n rejects, and the loop ends", "n\ntoo dear\n", "reject", 5},
+		{"Enter asks again", "\ny\n", "approve", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := improving()
@@ -131,7 +131,7 @@ func TestRunAsksAtATerminal(t *testing.T) {
 			stdin, typist := io.Pipe()
 			go io.WriteString(typist, c.typed)
 			require.Equal(t, c.exit, b.run(stdin, "run", b.spec()), b.stderr.String())
-			require.Contains(t, b.stderr.String(), "Approve this contract and start? [y/N] ")
+			require.Contains(t, b.stderr.String(), "Approve this contract and start? [y/n] ")
 			require.Equal(t, c.message, f.taken()[0].name)
 		})
 	}
@@ -169,7 +169,7 @@ func TestRunAsksWhateverTheLoopAsks(t *testing.T) {
 	stdin, typist := io.Pipe()
 	go func() {
 		for _, step := range []struct{ question, answer string }{
-			{"and start? [y/N] ", "y"}, {"Choose retry or halt: ", "perhaps"}, {"\"perhaps\" is no answer to this\nChoose retry or halt: ", "retry"},
+			{"and start? [y/n] ", "y"}, {"Choose retry or halt: ", "perhaps"}, {"\"perhaps\" is no answer to this\nChoose retry or halt: ", "retry"},
 			{"Answer continue (Enter: later): ", "Continue"},
 		} {
 			b.awaitStderr(step.question)
@@ -203,7 +203,7 @@ func TestAnAnswerFromElsewhereEndsTheQuestion(t *testing.T) {
 	b.atTerminal()
 	stdin, _ := io.Pipe()
 	go func() {
-		b.awaitStderr("[y/N] ")
+		b.awaitStderr("[y/n] ")
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		_, err := f.take("approve", loop.Message{By: "somebody", Hash: testHash})
@@ -249,7 +249,7 @@ func TestP8_CtrlCAtATerminalEndsTheLoopOnlyByTheWholeWord(t *testing.T) {
 	b := newBench(t, f)
 	b.atTerminal()
 	stdin, typist := io.Pipe()
-	const question = "Enter: go on; d: detach; p: pause; end: end the loop. Ctrl-C again leaves at once: "
+	const question = "Enter: go on; d: detach; p: pause; end: end it. Ctrl-C again leaves at once: "
 	go func() {
 		b.awaitStderr("   1  kept")
 		said := ""
@@ -304,13 +304,15 @@ func TestAtAQuestionCtrlCAndEnterAskAgain(t *testing.T) {
 	b.atTerminal()
 	stdin, typist := io.Pipe()
 	go func() {
-		b.awaitStderr("and start? [y/N] ")
+		b.awaitStderr("and start? [y/n] ")
 		b.signals <- os.Interrupt
 		b.awaitStderr("Ctrl-C again leaves at once: ")
 		io.WriteString(typist, "\n")
-		b.awaitStderr("the loop goes on\nv shows all of it. Approve this contract and start? [y/N] ")
+		b.awaitStderr("the loop goes on\nv shows all of it. Approve this contract and start? [y/n] ")
+		io.WriteString(typist, "\n")
+		b.awaitStderr("[y/n] v shows all of it. Approve this contract and start? [y/n] ")
 		io.WriteString(typist, "x\n")
-		b.awaitStderr("\"x\" is no answer to this\nv shows all of it. Approve this contract and start? [y/N] ")
+		b.awaitStderr("\"x\" is no answer to this\nv shows all of it. Approve this contract and start? [y/n] ")
 		io.WriteString(typist, "y\n")
 	}()
 	require.Equal(t, 0, b.run(stdin, "run", b.spec()), b.stderr.String())

@@ -69,7 +69,7 @@ func TestRunWithoutASpecProposesCommitsAndStartsOne(t *testing.T) {
 			b := newBench(t, f)
 			projectIn(t, b, c.agents...)
 			b.atTerminal()
-			asked := append(c.answers, [2]string{"and commit it, nothing else? [y/N", "y"}, [2]string{"and start? [y/N] ", "y"})
+			asked := append(c.answers, [2]string{"and commit it, nothing else? [y/N", "y"}, [2]string{"and start? [y/n] ", "y"})
 			require.Equal(t, 0, b.run(answers(b, asked...), "run"), b.stderr.String())
 			require.Equal(t, "pawl.yaml", gittest.Git(t, b.dir, "show", "--format=", "--name-only", "HEAD"))
 			require.Empty(t, gittest.Git(t, b.dir, "status", "--porcelain"))
@@ -99,14 +99,14 @@ func TestRunWithoutASpecAsksForTheMetric(t *testing.T) {
 		"a command": {
 			typed: [][2]string{
 				{"Which command prints the number to improve?", "echo METRIC ms=$(cat n)"}, {"Goal [Enter: ", ""},
-				{"and commit it, nothing else? [y/N", "y"}, {"and start? [y/N] ", "y"},
+				{"and commit it, nothing else? [y/N", "y"}, {"and start? [y/n] ", "y"},
 			},
 			says: "Improve what echo METRIC ms=$(cat n) measures", command: "echo METRIC ms=$(cat n)",
 		},
 		"a command that fails, then another": {
 			typed: [][2]string{
 				{"Which command prints the number to improve?", "cat none"}, {"(cat none) fails here: exit 1", "cat n"}, {"lower or higher? [l/h]", "l"}, {"Goal [Enter: ", ""},
-				{"and commit it, nothing else? [y/N", "y"}, {"and start? [y/N] ", "y"},
+				{"and commit it, nothing else? [y/N", "y"}, {"and start? [y/n] ", "y"},
 			},
 			says: "lower is better", command: "cat n",
 		},

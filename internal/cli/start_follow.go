@@ -287,7 +287,7 @@ func (f *follower) signal(ctx context.Context, sig os.Signal) error {
 	f.screen.Still()
 	f.screen.Print("")
 	f.listen()
-	f.screen.Ask("Enter: go on; d: detach; p: pause; end: end the loop. Ctrl-C again leaves at once: ")
+	f.screen.Ask("Enter: go on; d: detach; p: pause; end: end it. Ctrl-C again leaves at once: ")
 	return nil
 }
 
@@ -337,10 +337,16 @@ const leaveTimeout = 2 * time.Second
 // leave ends this process and says what becomes of the loop: it goes on, or waits for a worker.
 func (f *follower) leave(ctx context.Context) error {
 	f.screen.Still()
+	paused := f.state.Status == loop.Paused
 	switch {
+	case f.s.worker.polls.Load() && paused:
+		f.s.worker.stop(leaveTimeout)
+		f.say("left; the loop %s is paused. After `pawl up`, `pawl continue %s` resumes it", f.id, f.id)
 	case f.s.worker.polls.Load():
 		f.s.worker.stop(leaveTimeout)
 		f.say("left; the loop %s waits for `pawl up`, which resumes it. `pawl show %s` shows it", f.id, f.id)
+	case f.s.Served(context.WithoutCancel(ctx)) && paused:
+		f.say("left; the loop %s is paused. `pawl continue %s` resumes it", f.id, f.id)
 	case f.s.Served(context.WithoutCancel(ctx)):
 		f.say("left; the loop %s goes on in its worker. `pawl show %s` shows it", f.id, f.id)
 	default:

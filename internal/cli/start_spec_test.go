@@ -36,7 +36,7 @@ func TestRunOffersToCommitTheSpecAndNothingElse(t *testing.T) {
 			go func() {
 				b.awaitStderr("Commit it, and nothing else? [y/N] ")
 				io.WriteString(typist, "y\n")
-				b.awaitStderr("and start? [y/N] ")
+				b.awaitStderr("and start? [y/n] ")
 				io.WriteString(typist, "y\n")
 			}()
 			t.Chdir(b.dir)

@@ -181,13 +181,13 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 	}
 	if form, is := forms[v.Kind()]; is && reflect.TypeOf(raw) != form.of {
 		want := form.is
-		switch raw.(type) {
+		switch raw := raw.(type) {
 		case bool, json.Number: // YAML takes a bare word for one
 			if v.Kind() == reflect.String {
 				want += fmt.Sprintf(` in quotes, such as "%v"`, raw)
 			}
 		case string:
-			want = cmp.Or(wrapped(v.Type(), raw.(string), key), want)
+			want = cmp.Or(wrapped(v.Type(), raw, key), want)
 		}
 		wrong(want)
 		return

@@ -59,7 +59,11 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 		b.WriteString("\nRecommendation: " + cmp.Or(r.Recommendation, "–") + meaning[r.Recommendation])
 	}
 	b.WriteString(Around("\nGuard: ", Clean(r.Tested.String()), ""))
-	return b.String()
+	lines := strings.Split(b.String(), "\n")
+	for i, line := range lines {
+		lines[i] = s.Hang(line, 4)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // meaning says what follows from a recommendation.
@@ -170,7 +174,8 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 	}
 	f.add("logs", Clean(p.Logs))
 	f.add("Temporal UI", p.UI)
-	if p.Branch != "" && p.Base != "" && r.KeptCount > 0 && (!p.Remote || p.Store != "") {
+	applied := r.Proposal != nil && r.Proposal.State == govern.Applied
+	if p.Branch != "" && p.Base != "" && r.KeptCount > 0 && !applied && (!p.Remote || p.Store != "") {
 		span := Short(p.Base) + ".." + branchName(p.Branch)
 		f.add("next", in+"log --oneline "+shell.Quote(span), in+"diff "+shell.Quote(span))
 	}

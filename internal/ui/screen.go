@@ -91,6 +91,7 @@ func (s *Screen) Still() { s.Live("") }
 
 // Ask writes a question and leaves the cursor after it.
 func (s *Screen) Ask(question string) {
+	question = s.Style().Hang(question, 2)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.live != "" {

@@ -68,9 +68,7 @@ func run() error {
 
 // cases returns the wanted cases of all tables.
 func cases(wanted *regexp.Regexp) (chosen []course) {
-	for _, c := range loops {
-		chosen = append(chosen, c)
-	}
+	chosen = append(chosen, loops...)
 	for _, c := range deliveries {
 		c.spec = merge(delivery, c.spec)
 		chosen = append(chosen, c)

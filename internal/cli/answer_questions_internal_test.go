@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/evidence"
+	"pawl/internal/kind"
+	"pawl/internal/loop"
+)
+
+func TestARejectionOfTheLastIterationPromisesNoOther(t *testing.T) {
+	three := evidence.MustDecimal("3")
+	left := loop.NewBudget(map[loop.Resource]evidence.Decimal{loop.Iterations: three})
+	spent := left.Spend(loop.Iterations, three)
+	gate := loop.Gate{Kind: loop.GateDiff}
+	require.Contains(t, questionAt(kind.Deliver, gate, left), "n: reject (another iteration)")
+	require.Equal(t, "Why? (the agent reads it; Enter: no reason) ", whyAt(kind.Deliver, gate, left))
+	require.Contains(t, questionAt(kind.Deliver, gate, spent), "n: reject (no iteration is left)")
+	require.Equal(t, "Why? (for the record; Enter: no reason) ", whyAt(kind.Deliver, gate, spent))
+	require.Contains(t, questionAt(kind.Improve, gate, spent), "n: reject (ends the loop)")
+}
