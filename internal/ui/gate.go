@@ -41,9 +41,9 @@ func command(w govern.Way) string { return w.Command }
 func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint string) string {
 	var w strings.Builder
 	first, points := g.Listed()
-	w.WriteString(s.Bold("Waiting: "+Clean(first)) + "\n")
+	w.WriteString(s.Hang(s.Bold("Waiting: "+Clean(first)), 2) + "\n")
 	for _, point := range points {
-		w.WriteString("  - " + Clean(point) + "\n")
+		w.WriteString(s.Hang("  - "+Clean(point), 4) + "\n")
 	}
 	about := Around(" of task ", Clean(g.Task), "")
 	if !g.OpenedAt.IsZero() { // it is zero for a steward that is paused
@@ -54,7 +54,7 @@ func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint strin
 		w.WriteString("  " + c + "\n")
 	}
 	if hint != "" {
-		w.WriteString(s.Dim("  "+hint) + "\n")
+		w.WriteString(s.Hang("  "+s.Dim(hint), 2) + "\n")
 	}
 	return strings.TrimSuffix(w.String(), "\n")
 }

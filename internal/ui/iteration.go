@@ -34,7 +34,7 @@ func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
 	if it.DurationMs > 0 {
 		line += s.Dim("  " + Duration(millis(float64(it.DurationMs))))
 	}
-	return line
+	return s.Hang(line, 26) // below what follows the outcome
 }
 
 // evaluated says how a metric was sampled, and against what: the reference is measured again and again. It is "" for a
