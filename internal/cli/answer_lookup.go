@@ -57,7 +57,7 @@ func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch,
 	case a.contract != "":
 		question = "v shows all of it. " + question
 	}
-	a.screen.Ask(question + choices)
+	a.askNow(question + choices)
 	for {
 		select {
 		case <-ctx.Done():
@@ -65,12 +65,12 @@ func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch,
 		case line := <-a.typed:
 			if about != nil && a.reads(ctx, s, id, *about, line) {
 				if a.reading == nil {
-					a.screen.Ask(question + choices)
+					a.askNow(question + choices)
 				}
 				continue
 			}
 			if a.readsContract(line) {
-				a.screen.Ask(question + choices)
+				a.askNow(question + choices)
 				continue
 			}
 			switch typed := answered(line); {
@@ -80,8 +80,30 @@ func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch,
 				return &leaving{code: exitInterrupted, why: otherwise}
 			default:
 				a.say("%q is no answer to this", ui.Clean(typed))
-				a.screen.Ask(question + choices)
+				a.askNow(question + choices)
 			}
+		}
+	}
+}
+
+// askNow asks a question. What was typed before it, when the person had not seen it, is no answer to it.
+func (a *app) askNow(question string) {
+	if ui.DropTyped(a.in) {
+		a.drain()
+	}
+	a.screen.Ask(question)
+}
+
+// drain drops the lines that were read before anything was asked.
+func (a *app) drain() {
+	for {
+		select {
+		case _, open := <-a.typed:
+			if !open {
+				return
+			}
+		default:
+			return
 		}
 	}
 }

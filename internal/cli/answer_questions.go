@@ -79,13 +79,13 @@ func no(typed string) bool { return slices.Contains([]string{"n", "no", "reject"
 func (f *follower) ask() {
 	f.asking, f.why = true, false
 	f.listen()
-	f.screen.Ask(questionAt(f.kind, *f.gate, f.budget()))
+	f.askNow(questionAt(f.kind, *f.gate, f.budget()))
 }
 
 // askWhy asks for the reason of a rejection, which the next agent call is told.
 func (f *follower) askWhy() {
 	f.why = true
-	f.screen.Ask(whyAt(f.kind, *f.gate, f.budget()))
+	f.askNow(whyAt(f.kind, *f.gate, f.budget()))
 }
 
 // answer handles a line of stdin for the open gate. A line that is typed while nothing is asked answers nothing; if a gate

@@ -181,7 +181,7 @@ func (a *app) agrees(ctx context.Context, first firstSpec) error {
 // asks asks a question, and returns the trimmed answer.
 func (a *app) asks(ctx context.Context, question string) (string, error) {
 	a.listen()
-	a.screen.Ask(question)
+	a.askNow(question)
 	select {
 	case <-ctx.Done():
 		return "", context.Cause(ctx)

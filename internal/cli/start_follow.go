@@ -287,7 +287,7 @@ func (f *follower) signal(ctx context.Context, sig os.Signal) error {
 	f.screen.Still()
 	f.screen.Print("")
 	f.listen()
-	f.screen.Ask("Enter: go on; d: detach; p: pause; end: end it. Ctrl-C again leaves at once: ")
+	f.askNow("Enter: go on; d: detach; p: pause; end: end it. Ctrl-C again leaves at once: ")
 	return nil
 }
 

@@ -37,6 +37,15 @@ func Terminal(v any) (fd int, ok bool) {
 	return int(f.Fd()), true
 }
 
+// DropTyped drops what was typed so far and has not been read, if v is a terminal. It reports whether it is one.
+func DropTyped(v any) bool {
+	fd, ok := Terminal(v)
+	if ok {
+		_ = dropTyped(fd) // what is left is read as an answer, as on a terminal that can't drop it
+	}
+	return ok
+}
+
 // Moves reports whether the screen can have a moving line: it must be a terminal that can erase.
 func (s *Screen) Moves() bool { return s.fd >= 0 && os.Getenv("TERM") != "dumb" }
 

@@ -131,7 +131,11 @@ func TestPersonAtATerminal(t *testing.T) {
 	t.Run("declines the contract", func(t *testing.T) {
 		world.Slow(t, "the other cases type answers, too")
 		w := world.New(t, world.Raises)
+		w.Set(doc{"verify": doc{"command": "until [ -e " + w.Dir + "/measure ]; do sleep 0.05; done; sh measure.sh"}})
 		c := atTerminal(w, "run", w.SpecFile())
+		c.sees("opened: ")
+		c.types("y\n") // before anything is asked: no answer to what was not seen
+		w.Write("measure", "")
 		c.sees("and start? [y/n] ")
 		c.types("n\n")
 		c.sees("Why? (for the record; Enter: no reason) ")
