@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
 	"pawl/internal/act"
@@ -74,4 +75,35 @@ func TestA6_AHaltEndsALoopInEveryState(t *testing.T) {
 			require.Equal(t, c.saved, w.state.Status.Ended(), "in the ledger")
 		})
 	}
+}
+
+// The activity that wrote a judgement does not answer, for example because the repository of the loop does not take the
+// push. The halt cancels it, and what it has written counts.
+func TestA6_AHaltKeepsWhatACancelledAppendHasWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[int][]try{1: {{Says: "better", Metric: "12"}}})
+	var say func()
+	settled := 0
+	w.host = func(name string, do func() error) error {
+		err := do()
+		if name != act.SettleName {
+			return err
+		}
+		if settled++; settled > 1 {
+			return err
+		}
+		say()
+		return temporal.NewCanceledError()
+	}
+	input, err := converter.GetDefaultDataConverter().ToPayload(specOf(map[string]any{"limits": map[string]any{"iterations": 9}}))
+	require.NoError(t, err)
+	env := runOnce(t, w, converter.NewRawValue(input), workflows.Resume{}, func(env *testsuite.TestWorkflowEnvironment) {
+		say = func() { env.SignalWorkflow(loop.MessageHalt, map[string]string{"note": "enough"}) }
+	})
+	var result loop.Result
+	require.NoError(t, env.GetWorkflowResult(&result), "halted, not failed")
+	require.Equal(t, loop.Halted, w.state.Status, "in the ledger")
+	require.Equal(t, 1, w.state.KeptCount)
+	require.Equal(t, 1, query(t, env).KeptCount)
+	require.Equal(t, 2, settled)
 }

@@ -137,18 +137,26 @@ func parse(k kind.Kind, id string, input converter.RawValue) (spec.Spec, error) 
 
 // append writes the pending events, and more, to the ledger in one activity.
 func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Event, input func(act.Entry) any) error {
+	cut := false
 	out, err := r.Append(ctx, more, func(entry func() act.Entry) (out act.Appended, adopted bool, err error) {
-		err = r.host.Execute(ctx, name, summary, func() any {
-			e := entry()
-			e.Ref = r.host.Opened.Ref
-			return input(e)
-		}, &out)
+		write := func(ctx workflow.Context) error {
+			return r.host.Execute(ctx, name, summary, func() any {
+				e := entry()
+				e.Ref, e.Hasty = r.host.Opened.Ref, r.host.Closing
+				return input(e)
+			}, &out)
+		}
+		err = write(ctx)
+		cut = temporal.IsCanceledError(err)
+		if cut && len(more) > 0 && r.rules >= 6 {
+			err = r.writeAgain(ctx, write, err)
+		}
 		if errors.Is(err, hosting.ErrRecorded) {
 			return act.Appended{}, true, nil
 		}
 		return out, false, err
 	})
-	if r.host.Halting != nil && temporal.IsCanceledError(err) { // the halt that ended it has its turn now
+	if r.host.Halting != nil && cut { // the halt that ended it has its turn now
 		_ = workflow.Await(ctx, func() bool { return r.State().HaltRequested != "" || r.keeper.Halting() == "" })
 	}
 	if err != nil {
@@ -165,6 +173,21 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 	r.stopBy(ctx, out.Stop)
 	r.show(ctx)
 	return nil
+}
+
+// writeAgain makes an append again that was cancelled: the ledger may have the entry although nobody said so, and then it
+// is found there. A loop that ended without these events would be behind its ledger.
+func (r *run) writeAgain(ctx workflow.Context, write func(workflow.Context) error, cancelled error) error {
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	before := r.host.Closing
+	r.host.Closing = true
+	defer func() { r.host.Closing = before }()
+	err := write(ctx)
+	if err == nil || errors.Is(err, hosting.ErrRecorded) {
+		return err
+	}
+	workflow.GetLogger(ctx).Warn("a cancelled append can't be made again", "error", err)
+	return cancelled
 }
 
 // record appends what happened between iterations and publishes it; the loop's processes end. park removes the trees.

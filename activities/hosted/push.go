@@ -29,6 +29,9 @@ const pushApart = 5 * time.Second
 // pushLimit is how long a push of an append may take: a repository that never answers must not stop a loop forever.
 const pushLimit = 2 * time.Minute
 
+// briefly is how long a push may take in a loop that a person has halted.
+const briefly = 3 * time.Second
+
 // patience is the maximum time for which pawl does not try a repository that did not answer. The time is as long as
 // pawl waited for the answer, so a missing repository costs a loop at most half of its time.
 const patience = time.Minute
@@ -51,6 +54,18 @@ type pushes struct {
 type refusal struct {
 	why  string // "" if it was not
 	said string // what the other side printed: it may have a time or a number that is new with each push
+}
+
+// turn waits until no other push is under way. Its error is the context's; else the caller unlocks.
+func (p *pushes) turn(ctx context.Context) error {
+	for !p.one.TryLock() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // Push pushes branch and ledger to the user's repository, after a push that may be under way. If the repository
@@ -236,10 +251,42 @@ func (ws *Workspace) PopRefusal() string {
 // not an error: the loop continues and reports it once, and the next append tries again. Only then does pawl notice
 // what another host did meanwhile.
 func (ws *Workspace) Publish(ctx context.Context, branch bool) error {
-	ws.pushes.one.Lock()
+	return ws.publish(ctx, branch, false)
+}
+
+// PublishBriefly publishes for a loop that a person has halted: a repository that does not answer soon, or has just not
+// answered, counts as one that can't be reached.
+func (ws *Workspace) PublishBriefly(ctx context.Context, branch bool) error {
+	bounded, cancel := context.WithTimeout(ctx, briefly)
+	defer cancel()
+	err := ws.publish(bounded, branch, true)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, errAway), err != nil && bounded.Err() != nil:
+		why := fmt.Sprintf("pawl can't push to %s: it does not answer, and the loop was halted. The rest of the loop is not there yet", ws.Repo)
+		ws.mu.Lock()
+		defer ws.mu.Unlock()
+		ws.pushes.refused = cmp.Or(ws.news(ctx, refusal{why: why}), ws.pushes.refused)
+		return nil
+	}
+	return err
+}
+
+// errAway says that a repository has just not answered.
+var errAway = errors.New("the repository has just not answered")
+
+func (ws *Workspace) publish(ctx context.Context, branch, hasty bool) error {
+	if err := ws.pushes.turn(ctx); err != nil {
+		return err
+	}
 	defer ws.pushes.one.Unlock()
 	ws.pushes.branchDue = ws.pushes.branchDue || branch
-	if time.Now().Before(ws.pushes.awayUntil) && !branch {
+	away := time.Now().Before(ws.pushes.awayUntil)
+	if away && hasty {
+		return errAway
+	}
+	if away && !branch {
 		return nil
 	}
 	head, err := ws.Objects.Ref(ctx, ws.Ledger)
@@ -251,6 +298,7 @@ func (ws *Workspace) Publish(ctx context.Context, branch bool) error {
 	began := time.Now()
 	found, err := ws.advance(bounded, head)
 	if ctx.Err() != nil {
+		ws.pushes.awayUntil = time.Now().Add(min(time.Since(began), patience))
 		return ctx.Err()
 	}
 	if err != nil {

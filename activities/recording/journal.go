@@ -152,6 +152,8 @@ func Append(ctx context.Context, ws *hosted.Workspace, in act.Entry, push bool, 
 	}
 	switch {
 	case err != nil:
+	case ws.Remote && in.Hasty:
+		err = ws.PublishBriefly(ctx, push)
 	case ws.Remote:
 		crash.At("append.written")
 		err = ws.Publish(ctx, push)

@@ -1,6 +1,11 @@
 package recording_test
 
 import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +15,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/wire"
+	"pawl/internal/workspace"
 	"pawl/test/actest"
 	"pawl/test/gittest"
 )
@@ -65,4 +71,50 @@ func TestWhatTheRepositoryRefusesIsToldAndPushedLater(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, out.PushRefused)
 	require.Equal(t, out.Ledger, gittest.Git(t, l.User, "rev-parse", "refs/pawl-ledger/x"))
+}
+
+// The repository takes a push and never answers. A halt cancels the append that waits for it, and the loop sends that
+// append again, and then its end.
+func TestA6_ARepositoryThatNeverAnswersHoldsUpNoHaltedLoop(t *testing.T) {
+	t.Parallel()
+	bare := filepath.Join(t.TempDir(), "project.git")
+	l := actest.BeginWith(t, spec.Deny, func(user string, doc map[string]any) {
+		gittest.Git(t, user, "clone", "-q", "--bare", user, bare)
+		doc["repo"] = map[string]any{"url": "file://" + bare}
+	})
+	l.Iterate()
+	pushed := l.Ledger
+	hanging := filepath.Join(bare, "hanging")
+	require.NoError(t, syscall.Mkfifo(hanging, 0o600))
+	gittest.Write(t, filepath.Join(bare, "hooks/pre-receive"), "#!/bin/sh\n: >hanging\nexec sleep 900\n")
+	require.NoError(t, os.Chmod(filepath.Join(bare, "hooks/pre-receive"), 0o755))
+
+	ctx, halt := context.WithCancel(t.Context())
+	go func() {
+		_, _ = os.ReadFile(hanging) // until the hook writes
+		halt()
+	}()
+	in := act.Settle{Entry: l.Entry(loop.Event{Type: loop.Warned, Iteration: 1, Reason: "x"}), Push: true}
+	_, err := l.Settle(ctx, in)
+	require.ErrorIs(t, err, context.Canceled)
+	written := strings.TrimSpace(gittest.Git(t, l.Store(), "rev-parse", "refs/pawl-ledger/x"))
+	require.NotEqual(t, pushed, written, "it is recorded, and nobody knows")
+
+	in.Hasty = true
+	out, err := l.Settle(t.Context(), in)
+	require.NoError(t, err)
+	require.Equal(t, written, out.Ledger, "the same entry")
+	require.Contains(t, out.PushRefused, "does not answer, and the loop was halted")
+
+	l.Ledger = out.Ledger
+	end := l.Entry(loop.Event{Type: loop.AutonomyHalted, Iteration: 1})
+	end.Hasty = true
+	out, err = l.Close(t.Context(), act.Close{Entry: end, Base: l.Head, Head: l.Head})
+	require.NoError(t, err)
+	require.Empty(t, out.PushRefused, "that was said")
+	require.Equal(t, pushed, strings.TrimSpace(gittest.Git(t, bare, "rev-parse", "refs/pawl-ledger/x")))
+	r, err := workspace.Read(l.Home, l.Opened.Ref)
+	require.NoError(t, err)
+	require.True(t, r.Closed)
+	require.True(t, r.Unpushed, "a worker pushes it later")
 }

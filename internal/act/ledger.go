@@ -9,6 +9,8 @@ type Entry struct {
 	Ref    string       `json:"ref"`
 	Ledger string       `json:"ledger"`
 	Events []loop.Event `json:"events"`
+	// Hasty says that a person has halted the loop: no push may hold up its end.
+	Hasty bool `json:"hasty,omitempty"`
 }
 
 // Concerns returns the iteration and the phase of the last event.

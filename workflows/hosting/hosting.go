@@ -243,10 +243,10 @@ var Retries = &temporal.RetryPolicy{
 	},
 }
 
-// FewRetries apply to the end of a halted loop: about three seconds of trying again.
+// FewRetries apply to the end of a halted loop: a second and a half of trying again.
 var FewRetries = func() *temporal.RetryPolicy {
 	few := *Retries
-	few.MaximumAttempts = 5
+	few.MaximumAttempts = 4
 	return &few
 }()
 
