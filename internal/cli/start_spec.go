@@ -50,11 +50,11 @@ func (a *app) commitsSpec(ctx context.Context, o runOptions, sp spec.Spec) error
 		return dirty
 	}
 	if !o.commits {
-		typed, err := a.asks(ctx, fmt.Sprintf("%s is not committed, and a loop starts from a commit. Commit it, and nothing else? [y/N] ", ui.Clean(o.file)))
-		switch {
-		case ctx.Err() != nil:
+		agreed, err := a.consents(ctx, fmt.Sprintf("%s is not committed, and a loop starts from a commit. Commit it, and nothing else? [y/N] ", ui.Clean(o.file)))
+		if err != nil {
 			return err
-		case !yes(typed):
+		}
+		if !agreed {
 			return dirty
 		}
 	}
@@ -63,4 +63,20 @@ func (a *app) commitsSpec(ctx context.Context, o runOptions, sp spec.Spec) error
 	}
 	a.say("committed %s", ui.Clean(o.file))
 	return nil
+}
+
+// consents asks a question until it is answered by yes, no or Enter, which is a no. The end of the input is one, too.
+func (a *app) consents(ctx context.Context, question string) (bool, error) {
+	for {
+		typed, err := a.asks(ctx, question)
+		switch typed = answered(typed); {
+		case ctx.Err() != nil:
+			return false, err
+		case err == nil && yes(typed):
+			return true, nil
+		case err != nil || typed == "" || no(typed):
+			return false, nil
+		}
+		a.say("%q is no answer to this", ui.Clean(typed))
+	}
 }

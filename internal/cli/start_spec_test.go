@@ -59,6 +59,7 @@ func TestRunCommitsNothingThatNobodyAllowed(t *testing.T) {
 		"no terminal":        {},
 		"--yes":              {terminal: true, args: []string{"--yes"}},
 		"n":                  {terminal: true, typed: "n\n", asks: true},
+		"another word":       {terminal: true, typed: "what\nn\n", asks: true},
 		"another file, too":  {terminal: true, staged: true},
 		"Enter is no answer": {terminal: true, typed: "\n", asks: true},
 	} {
