@@ -165,8 +165,8 @@ func fresh(dir string, now time.Time) bool {
 
 // prune removes what is too old.
 func prune(h home.Home, now time.Time) {
-	all, _ := os.ReadDir(held.At(h.Baselines()))
-	for _, e := range all {
+	entries, _ := os.ReadDir(held.At(h.Baselines())) // without the folder nothing is too old
+	for _, e := range entries {
 		if dir := filepath.Join(h.Baselines(), e.Name()); !fresh(dir, now) {
 			_ = remove.All(dir) // tried again next time
 		}
@@ -189,11 +189,11 @@ func Recall(ctx context.Context, ws *hosted.Workspace, k Key, now time.Time) err
 	if prune(h, now); !fresh(dir, now) {
 		return nil
 	}
-	all, err := os.ReadDir(held.At(dir))
+	folders, err := os.ReadDir(held.At(dir))
 	if err != nil {
 		return fmt.Errorf("reading the baseline: %w", err)
 	}
-	for _, e := range all {
+	for _, e := range folders {
 		if !e.IsDir() {
 			continue
 		}

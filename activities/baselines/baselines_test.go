@@ -139,10 +139,10 @@ func TestAStepThatTheLoopHasStays(t *testing.T) {
 	ws, err := l.Workspace(t.Context(), l.Opened.Ref)
 	require.NoError(t, err)
 	keeps(t, l, key())
-	own := filepath.Join(workspace.Steps(l.Home, l.Opened.Ref), "0000.0-verify", steps.ResultFile)
-	gittest.Write(t, own, "{}")
+	result := filepath.Join(workspace.Steps(l.Home, l.Opened.Ref), "0000.0-verify", steps.ResultFile)
+	gittest.Write(t, result, "{}")
 	require.NoError(t, baselines.Recall(t.Context(), ws, key(), measured))
-	text, err := os.ReadFile(own)
+	text, err := os.ReadFile(result)
 	require.NoError(t, err)
 	require.Equal(t, "{}", string(text))
 }

@@ -83,7 +83,8 @@ func call(l *actest.Loop, n int, budget map[loop.Resource]evidence.Decimal) (act
 func callBy(l *actest.Loop, in act.Call) (act.Called, error) {
 	env := actest.Environment(l.Activities)
 	env.RegisterActivity(l.CallAgent)
-	in.Step = act.Step{Ref: l.Opened.Ref, Key: act.Key{Iteration: 1, Attempt: in.Attempt, Name: string(phase.Modify)}, Head: l.Head, LimitMs: 60000}
+	key := act.Key{Iteration: 1, Attempt: in.Attempt, Name: string(phase.Modify)}
+	in.Step = act.Step{Ref: l.Opened.Ref, Key: key, Head: l.Head, LimitMs: 60000}
 	in.Role, in.Phase, in.Ledger = spec.RoleWriter, string(phase.Modify), l.Ledger
 	value, err := env.ExecuteActivity(l.CallAgent, in)
 	if err != nil {

@@ -108,8 +108,8 @@ func Differing(one, other []string) (names []string) {
 
 // DifferingHere returns the names of the variables in which a worker's environment differs from this process's.
 func DifferingHere(workers []string) []string {
-	own, _ := govern.Inherited(os.Environ())
-	return Differing(own, workers)
+	here, _ := govern.Inherited(os.Environ())
+	return Differing(here, workers)
 }
 
 // OtherEnvironment says that loops, and the commands that are tried here, have the worker's values of these variables.

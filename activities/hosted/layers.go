@@ -125,11 +125,11 @@ func (ws *Workspace) nextTrial() {
 // forgetTrials removes the layers of all judgements from before the nth.
 func (ws *Workspace) forgetTrials(n int) {
 	dir := ws.layers("trial")
-	old, _ := os.ReadDir(held.At(dir))
-	for _, e := range old {
-		number, own := strings.CutPrefix(e.Name(), ws.caches.epoch+"-")
+	entries, _ := os.ReadDir(held.At(dir))
+	for _, e := range entries {
+		number, found := strings.CutPrefix(e.Name(), ws.caches.epoch+"-")
 		index, err := strconv.Atoi(number)
-		if !own || err != nil || index < n {
+		if !found || err != nil || index < n {
 			_ = remove.All(filepath.Join(dir, e.Name()))
 		}
 	}

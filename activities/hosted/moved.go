@@ -30,9 +30,9 @@ func (ws *Workspace) HasEntry(ctx context.Context, head, commit string) (bool, e
 	return err == nil && files[ledger.StateFile] != nil, nil
 }
 
-// LedgerThere returns where the steward's ledger is in the repository, and what somebody did to it, "" for nothing. head
-// is where the ledger is in the store.
-func (ws *Workspace) LedgerThere(ctx context.Context, head string) (there, how string, err error) {
+// LedgerInRepository returns the commit of the steward's ledger in the repository, and in words what somebody did to it,
+// "" for nothing. head is where the ledger is in the store.
+func (ws *Workspace) LedgerInRepository(ctx context.Context, head string) (commit, change string, err error) {
 	pushed := workspace.Pushed(ws.Machine.Home, ws.Ref) // read first: pawl may push meanwhile
 	if pushed != "" {
 		known, err := ws.HasEntry(ctx, head, pushed)
@@ -43,30 +43,31 @@ func (ws *Workspace) LedgerThere(ctx context.Context, head string) (there, how s
 			pushed = ""
 		}
 	}
-	if there, err = ws.Pushed(ctx, ws.Ledger); err != nil {
+	commit, err = ws.Pushed(ctx, ws.Ledger)
+	if err != nil {
 		return "", "", err
 	}
-	if there == "" {
-		if pushed != "" {
-			how = "was deleted by somebody else"
-		}
-		return there, how, nil
+	if commit == "" && pushed == "" {
+		return "", "", nil
 	}
-	entry, err := ws.HasEntry(ctx, head, there)
+	if commit == "" {
+		return "", "was deleted by somebody else", nil
+	}
+	entry, err := ws.HasEntry(ctx, head, commit)
 	if err != nil {
 		return "", "", err
 	}
 	if !entry {
-		return there, "was moved by somebody else", nil
+		return commit, "was moved by somebody else", nil
 	}
 	if pushed == "" {
-		return there, "", nil
+		return commit, "", nil
 	}
-	continues, err := ws.DescendsFrom(ctx, there, pushed)
+	continues, err := ws.DescendsFrom(ctx, commit, pushed)
 	if err == nil && !continues {
-		how = "was moved back by somebody else"
+		change = "was moved back by somebody else"
 	}
-	return there, how, err
+	return commit, change, err
 }
 
 // pushLedger pushes the steward's ledger. If somebody has moved it there, it pushes nothing and returns that in words.
@@ -76,14 +77,14 @@ func (ws *Workspace) pushLedger(ctx context.Context) (held string, err error) {
 	if err != nil || head == "" {
 		return "", err
 	}
-	there, how, err := ws.LedgerThere(ctx, head)
+	commit, change, err := ws.LedgerInRepository(ctx, head)
 	if err != nil {
 		return "", err
 	}
-	if how != "" {
-		return fmt.Sprintf("%s in %s %s: pawl leaves it so until you answer", ws.Ledger, ws.Repo, how), nil
+	if change != "" {
+		return fmt.Sprintf("%s in %s %s: pawl leaves it so until you answer", ws.Ledger, ws.Repo, change), nil
 	}
-	return "", ws.moveLedger(ctx, head, there)
+	return "", ws.moveLedger(ctx, head, commit)
 }
 
 // RestoreLedger puts the steward's ledger in the repository back to head, if it is still where the person saw it when

@@ -264,10 +264,10 @@ func (ws *Workspace) PublishBriefly(ctx context.Context, branch bool) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errAway), err != nil && bounded.Err() != nil:
-		why := fmt.Sprintf("pawl can't push to %s: it does not answer, and the loop was halted. The rest of the loop is not there yet", ws.Repo)
+		reason := "pawl can't push to " + ws.Repo + ": it does not answer, and the loop was halted. What is missing there is pushed later"
 		ws.mu.Lock()
 		defer ws.mu.Unlock()
-		ws.pushes.refused = cmp.Or(ws.news(ctx, refusal{why: why}), ws.pushes.refused)
+		ws.pushes.refused = cmp.Or(ws.news(ctx, refusal{why: reason}), ws.pushes.refused)
 		return nil
 	}
 	return err

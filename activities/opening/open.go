@@ -91,9 +91,11 @@ func (o Request) unmet(err error) error {
 	return failed
 }
 
-// unstartable returns why no loop can start with the spec of a request that is refused for another reason, nil if one could.
-// It writes only the base commit, into the store.
-func (a *Opener) unstartable(ctx context.Context, o Request, found userrepo.Repo, source userrepo.Source) (*userrepo.Precondition, error) {
+// furtherProblem returns what else, beside the reason for which a request is refused, keeps its spec from starting, nil if
+// nothing does. It writes only the base commit, into the store.
+func (a *Opener) furtherProblem(
+	ctx context.Context, o Request, found userrepo.Repo, source userrepo.Source,
+) (*userrepo.Precondition, error) {
 	if o.spec == nil || source.Head == "" || source.Branch == "" {
 		return nil, nil
 	}
@@ -207,7 +209,7 @@ func (a *Opener) register(ctx context.Context, o Request) (workspace.Record, use
 	}
 	if err = o.unmet(err); err != nil {
 		if failed := userrepo.Failed(err); len(failed) > 0 {
-			more, cause := a.unstartable(ctx, o, repo, source)
+			more, cause := a.furtherProblem(ctx, o, repo, source)
 			if cause != nil {
 				a.Logger.WarnContext(ctx, "what else keeps the loop from starting can't be told", "loop", o.Loop, "error", cause)
 			} else if more != nil {

@@ -290,7 +290,8 @@ func (c *readinessCheck) checkAgent(ctx context.Context, name string, a spec.Age
 
 // work returns a short piece of work with that name.
 func (c *readinessCheck) work(name string) *steps.Work {
-	return steps.NewWork(c.ws, act.Step{Ref: c.ws.Ref, Key: act.Key{Name: name}, LimitMs: versionTime.Milliseconds()}, &steps.Running{})
+	step := act.Step{Ref: c.ws.Ref, Key: act.Key{Name: name}, LimitMs: versionTime.Milliseconds()}
+	return steps.NewWork(c.ws, step, &steps.Running{})
 }
 
 // checkPath checks a program that a command names by an absolute path or by one in the tree, and starts first.

@@ -214,9 +214,9 @@ func (a *Opener) isAt(ctx context.Context, r workspace.Record, head string) (boo
 	if err != nil {
 		return false, err
 	}
-	own, err := ws.Objects.Ref(ctx, ws.Ledger)
-	if err != nil || own != head || !ws.Remote {
-		return own == head, err
+	here, err := ws.Objects.Ref(ctx, ws.Ledger)
+	if err != nil || here != head || !ws.Remote {
+		return here == head, err
 	}
 	repo, err := ws.Repository()
 	if err != nil {

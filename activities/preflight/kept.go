@@ -27,9 +27,11 @@ func (f *Findings) ran(w *steps.Work, result interface{ Core() *act.Outcome }) {
 	}
 }
 
-// alone measures as a loop would: while no loop of this host measures. It does not wait for one that does. What it
-// measured beside it is not kept.
-func (f *Findings) alone(ws *hosted.Workspace, s spec.Spec, measure func() (act.Measured, error)) (act.Measured, error) {
+// measureAlone measures as a loop would: while no loop of this host measures. It does not wait for one that does. What
+// was measured beside one is not kept.
+func (f *Findings) measureAlone(
+	ws *hosted.Workspace, s spec.Spec, measure func() (act.Measured, error),
+) (act.Measured, error) {
 	if s.Verify.Shares() {
 		return measure()
 	}

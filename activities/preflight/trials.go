@@ -83,7 +83,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	if runs("verify", s.Verify.Command) {
 		w := work("verify", 0, s.Verify.Timeout.D())
 		w.In.Intact = true
-		r, err := out.alone(ws, s, func() (act.Measured, error) { return w.Verify(ctx, verifyOf(s, nil)) })
+		r, err := out.measureAlone(ws, s, func() (act.Measured, error) { return w.Verify(ctx, verifyOf(s, nil)) })
 		if done, err := over("verify", r.Outcome, err); done {
 			return err
 		}
@@ -181,7 +181,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			tell(VerifyAgain)
 			again := work("verify", sample, s.Verify.Timeout.D())
 			again.In.Clean, again.In.Intact = true, true
-			r, err := out.alone(ws, s, func() (act.Measured, error) { return again.Verify(ctx, verifyOf(s, measured.Form)) })
+			r, err := out.measureAlone(ws, s, func() (act.Measured, error) { return again.Verify(ctx, verifyOf(s, measured.Form)) })
 			out.ran(again, &r)
 			measured.Form = cmp.Or(r.Form, measured.Form)
 			return r, unlessInterrupted(ctx, r.Outcome, err)

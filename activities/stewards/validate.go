@@ -115,15 +115,15 @@ func (v *validation) ledger(ctx context.Context) error {
 	}
 	v.well(task.DriftLedger, ws.Ledger, "%s in pawl's store is again where the steward left it", ws.Ledger)
 	what := ws.Ledger + " in " + ws.Repo
-	there, how, err := ws.LedgerThere(ctx, at)
+	commit, change, err := ws.LedgerInRepository(ctx, at)
 	if err != nil { // nobody can compare it, and a push says why
 		return ctx.Err()
 	}
-	if how == "" {
+	if change == "" {
 		v.well(task.DriftLedger, what, "%s in %s is as pawl has pushed it again", ws.Ledger, ws.Repo)
 		return nil
 	}
-	v.found(task.DriftLedger, what, there, at, "%s in %s %s", ws.Ledger, ws.Repo, how)
+	v.found(task.DriftLedger, what, commit, at, "%s in %s %s", ws.Ledger, ws.Repo, change)
 	v.out.Drift[len(v.out.Drift)-1].Restorable = !ws.Remote
 	return nil
 }
