@@ -21,7 +21,8 @@ func (s Style) Event(k kind.Kind, e loop.Event) (line string, ofNote bool) {
 	if e.Iteration > 0 {
 		at = padLeft(itoa(e.Iteration), 4)
 	}
-	return s.Dim(e.Time.In(s.zone()).Format(time.DateTime)) + "  " + at + "  " + s.paint(color, text), ofNote
+	line = s.Dim(e.Time.In(s.zone()).Format(time.DateTime)) + "  " + at + "  " + s.paint(color, text)
+	return s.Hang(line, 27), ofNote // below the text
 }
 
 // Note renders an event as a line under a loop's iterations. The end, gates and iterations themselves have other forms.
@@ -35,7 +36,7 @@ func (s Style) Note(e loop.Event) (line string, ofNote bool) {
 	if e.Type == loop.ProposalReviewed {
 		return "      " + strings.Join(s.Review(e), "\n        "), ofNote
 	}
-	return "      " + s.paint(cmp.Or(color, dim), text), ofNote
+	return s.Hang("      "+s.paint(cmp.Or(color, dim), text), 8), ofNote
 }
 
 // describe returns what happened.

@@ -65,7 +65,8 @@ func (s Style) Drafted(v Drafted, measures bool) string {
 	if metric.Command == "" && measures {
 		first = "fill in verify.command and verify.direction, then"
 	}
-	f.add("next", append([]string{first}, v.Next...)...)
+	f.add("next", first)
+	f.commands("", v.Next...)
 	return s.Bold("Wrote "+Clean(v.Path)) + "\n\n" + f.String()
 }
 

@@ -19,6 +19,9 @@ func TestRowsAndQuestionsBreakBetweenWords(t *testing.T) {
 	texts := map[string]string{
 		"gate": narrow.Gate("loop-1", gate, nil, time.Now()),
 	}
+	undone := loop.Event{Type: loop.RepairAttempted, Attempt: 2, FailureReason: "not-atomic", Note: "move chains of at most two cities and skip the long legs, then begin again"}
+	texts["note"], _ = narrow.Note(undone)
+	texts["log"], _ = narrow.Event(kind.Improve, undone)
 	for _, it := range iterations() {
 		it.Description = "leave out what is not needed by anybody who reads it"
 		texts[it.Reason] = narrow.Iteration(kind.Improve, it)
@@ -29,4 +32,18 @@ func TestRowsAndQuestionsBreakBetweenWords(t *testing.T) {
 		}
 	}
 	require.Contains(t, strings.Join(strings.Fields(texts["gate"]), " "), "`pawl apply` does, at any time.")
+}
+
+func TestCommandsStayWholeOnANarrowTerminal(t *testing.T) {
+	narrow := ui.Style{Width: 60, Wrap: true}
+	text := narrow.Ended(loop.Completed, loop.Result{KeptCount: 1, Proposal: &loop.Proposal{Hash: hash, State: "open"}}, ui.Places{
+		Loop: "loop-1", Repo: "/home/ann/projects/a-shop-with-a-long-name", Base: "2c9deac54712", Branch: "refs/heads/pawl/loop-1", Ledger: "refs/pawl-ledger/loop-1",
+	})
+	for _, command := range []string{
+		"git -C /home/ann/projects/a-shop-with-a-long-name show refs/pawl-ledger/loop-1:loop-results.tsv\n",
+		"git -C /home/ann/projects/a-shop-with-a-long-name diff 2c9deac547..pawl/loop-1\n",
+		"  pawl diff loop-1\n", "  pawl apply loop-1\n",
+	} {
+		require.Contains(t, text+"\n", command)
+	}
 }

@@ -167,22 +167,24 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 	}
 	if p.Lacks != "" {
 		branch := "refs/heads/" + branchName(p.Branch)
-		f.add("not there", Clean(p.Lacks), give+", once nothing is in the way:", how+shell.Quote(branch+":"+branch)+" "+shell.Quote(p.Ledger+":"+p.Ledger))
+		f.add("not there", Clean(p.Lacks), give+", once nothing is in the way:")
+		f.commands("", how+shell.Quote(branch+":"+branch)+" "+shell.Quote(p.Ledger+":"+p.Ledger))
 	}
 	if p.Ledger != "" && p.Repo != "" {
-		f.add("results", in+"show "+shell.Quote(p.Ledger+":loop-results.tsv"))
+		f.commands("results", in+"show "+shell.Quote(p.Ledger+":loop-results.tsv"))
 	}
 	f.add("logs", Clean(p.Logs))
 	f.add("Temporal UI", p.UI)
 	applied := r.Proposal != nil && r.Proposal.State == govern.Applied
 	if p.Branch != "" && p.Base != "" && r.KeptCount > 0 && !applied && (!p.Remote || p.Store != "") {
 		span := Short(p.Base) + ".." + branchName(p.Branch)
-		f.add("next", in+"log --oneline "+shell.Quote(span), in+"diff "+shell.Quote(span))
+		f.commands("next", in+"log --oneline "+shell.Quote(span), in+"diff "+shell.Quote(span))
 	}
 	if r.Proposal != nil {
-		f.add("proposal", Proposal(*r.Proposal), strings.Join(proposalNext(p.Loop, *r.Proposal), " · "))
+		f.add("proposal", Proposal(*r.Proposal))
+		f.commands("", f.beside(proposalNext(p.Loop, *r.Proposal))...)
 	}
-	f.add("history", "pawl log "+shell.Quote(p.Loop))
+	f.commands("history", "pawl log "+shell.Quote(p.Loop))
 	return f.String()
 }
 

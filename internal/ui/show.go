@@ -74,7 +74,8 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 		f.add("contract", approved)
 	}
 	if p := st.Proposal; p != nil {
-		f.add("proposal", Proposal(*p), strings.Join(proposalNext(st.Loop, *p), " · "))
+		f.add("proposal", Proposal(*p))
+		f.commands("", f.beside(proposalNext(st.Loop, *p))...)
 	}
 	if !st.Status.Ended() { // then its trees are gone
 		f.add("desk", Clean(st.Desk))

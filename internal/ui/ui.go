@@ -151,6 +151,23 @@ func (f *fields) add(name string, lines ...string) {
 	}
 }
 
+// commands writes a field of commands. Each stays on one line, however narrow the terminal is, so that people can copy it.
+func (f *fields) commands(name string, commands ...string) {
+	for _, command := range commands {
+		f.b.WriteString("  " + f.style.Dim(pad(name, f.width)) + "  " + command + "\n")
+		name = ""
+	}
+}
+
+// beside returns commands in one line if it is wide enough, else one a line.
+func (f *fields) beside(commands []string) []string {
+	line := strings.Join(commands, " · ")
+	if !f.style.Wrap || columns(line)+f.width+4 < f.style.Width {
+		return []string{line}
+	}
+	return commands
+}
+
 func (f *fields) String() string { return strings.TrimSuffix(f.b.String(), "\n") }
 
 // table renders rows under a head. Each column is as wide as its widest cell; the last one takes the rest.

@@ -67,18 +67,20 @@ func (c *terminal) screen() string {
 	return c.seen.String()
 }
 
-// sees waits for a text on the screen, as long as the program runs.
+// sees waits for a text on the screen, as long as the program runs. The terminal may break its lines elsewhere.
 func (c *terminal) sees(text string) {
 	c.w.T.Helper()
 	c.w.Until("on the screen: "+text, func() bool {
 		screen, ended := c.screen(), len(c.gone) > 0
-		if strings.Contains(screen, text) {
+		if strings.Contains(screen, text) || strings.Contains(oneLine(screen), oneLine(text)) {
 			return true
 		}
 		require.False(c.w.T, ended, "the program ended before it showed %q:\n%s", text, screen)
 		return false
 	})
 }
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (c *terminal) types(keys string) {
 	c.w.T.Helper()

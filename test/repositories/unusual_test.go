@@ -2,6 +2,7 @@ package repositories_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -90,11 +91,12 @@ func TestRepositoryThatIsUnusual(t *testing.T) {
 // a repository of the user's with reftables. An older git can't make one: put a newer one first in the PATH.
 func TestAGitWithOtherDefaults(t *testing.T) {
 	world.Slow(t, "needs a git of its own")
+	if out, err := exec.Command("git", "init", "--quiet", "--ref-format=reftable", t.TempDir()).CombinedOutput(); err != nil {
+		t.Skipf("this git has no reftables: %s", out)
+	}
 	w := world.New(t, world.Raises)
 	require.NoError(t, os.RemoveAll(filepath.Join(w.Repo, ".git", "logs"))) // git 2.47 migrates no reflogs
-	if out, err := w.TryGit("refs", "migrate", "--ref-format=reftable"); err != nil {
-		t.Skip("a git before 2.46 has no reftables: " + out)
-	}
+	w.Git("refs", "migrate", "--ref-format=reftable")
 	w.Git("config", "--global", "init.defaultObjectFormat", "sha256")
 	w.Git("config", "--global", "init.defaultRefFormat", "reftable")
 	require.Equal(t, 0, w.Pawl("validate", w.SpecFile()).Code)
