@@ -113,6 +113,7 @@ func TestReadme_YourOwnLoop(t *testing.T) {
 		p.types(end)
 		w.Waits("halted")
 	}
+	require.Contains(t, p.types("pawl validate --full"), "protection")
 	w.Before = w.Snapshot()
 	p.said("pawl up --auth") // test/temporal
 	p.allRan()
