@@ -32,11 +32,22 @@ func (s Style) Note(e loop.Event) (line string, ofNote bool) {
 		loop.ContractDrawn, loop.ProposalMade, loop.AutonomyCompleted, loop.AutonomyHalted, loop.LoopFailed:
 		return "", false
 	}
+	if approvesContract(e) { // the loop begins, and that line says by whom
+		return "", false
+	}
 	text, color, ofNote := s.describe(e)
 	if e.Type == loop.ProposalReviewed {
 		return "      " + strings.Join(s.Review(e), "\n        "), ofNote
 	}
 	return s.Hang("      "+s.paint(cmp.Or(color, dim), text), 8), ofNote
+}
+
+// approvesContract reports whether an event closes the gate of the contract with its approval.
+func approvesContract(e loop.Event) bool {
+	if e.Type != loop.GateClosed || e.Gate == nil || e.Answer == nil {
+		return false
+	}
+	return e.Gate.Kind == loop.GateContract && e.Answer.Message == loop.MessageApprove
 }
 
 // describe returns what happened.

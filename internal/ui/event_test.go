@@ -72,6 +72,23 @@ func TestALineIsForThePersonWhoFollowsWhereItNotesSomething(t *testing.T) {
 	require.Contains(t, line, "the tests fail on the unchanged code (python: No module named pytest); no failing test is named")
 }
 
+func TestAnApprovedContractIsOneLineForItsFollower(t *testing.T) {
+	contract, question := loop.Gate{Kind: loop.GateContract}, loop.Gate{Kind: loop.GateQuestion}
+	approved := loop.Event{Type: loop.GateClosed, Gate: &contract, Answer: &loop.Answer{Message: loop.MessageApprove, By: "me"}}
+	_, ofNote := style.Note(approved)
+	require.False(t, ofNote, "the next line is `started by me`")
+	_, ofNote = style.Event(kind.Improve, approved)
+	require.True(t, ofNote, "the log has it")
+
+	rejected := approved
+	rejected.Answer = &loop.Answer{Message: loop.MessageReject, By: "me"}
+	answered := loop.Event{Type: loop.GateClosed, Gate: &question, Answer: &loop.Answer{Message: loop.MessageAnswer, Choice: "retry", By: "me"}}
+	for _, e := range []loop.Event{rejected, answered} {
+		_, ofNote = style.Note(e)
+		require.True(t, ofNote)
+	}
+}
+
 func TestTheLogSeparatesThePointsOfAGate(t *testing.T) {
 	gate := loop.Gate{ID: "diff-9", Kind: loop.GateDiff, Summary: "approve the change, on pawl/x iteration 1 is set aside", Points: []string{"iteration 1 is set aside"}}
 	line, _ := style.Event(kind.Improve, loop.Event{Type: loop.GateOpened, Gate: &gate})
