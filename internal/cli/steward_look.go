@@ -79,7 +79,7 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 	if t.Plan != nil {
 		plan = s.Plan(ctx, name, t.ID, t.Plan.Hash)
 	}
-	if submitted := a.style().Submitted(body, plan); submitted != "" {
+	if submitted := a.style().Submitted(t.Title, body, plan); submitted != "" {
 		text += "\n\n" + submitted
 	}
 	if t.Plan != nil {

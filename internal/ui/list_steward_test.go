@@ -86,9 +86,10 @@ func TestAPersonIsToldHowToAnswerThePlanner(t *testing.T) {
 
 func TestABodyIsShownOnceAndCleaned(t *testing.T) {
 	const body = "Mend it.\n\x1b[2JNow.\n"
-	shown := Style{}.Submitted(body, "# Another text\n")
+	shown := Style{}.Submitted("Mend it.", body, "# Another text\n")
 	require.True(t, strings.HasPrefix(shown, "What was submitted\n  Mend it.\n  "), shown)
 	require.NotContains(t, shown, "\x1b")
-	require.Empty(t, Style{}.Submitted(body, "# Mend\n\nMend it.\n\x1b[2JNow.\n"), "the plan has it")
-	require.Empty(t, Style{}.Submitted(" \n", ""))
+	require.Empty(t, Style{}.Submitted("Mend it.", body, "# Mend\n\nMend it.\n\x1b[2JNow.\n"), "the plan has it")
+	require.Empty(t, Style{}.Submitted("Mend it.", "Mend it.\n", ""), "the title has it")
+	require.Empty(t, Style{}.Submitted("", " \n", ""))
 }

@@ -199,10 +199,10 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	return b.String()
 }
 
-// Submitted renders the body of a task, unless the plan, which is shown too, has it whole.
-func (s Style) Submitted(body, plan string) string {
+// Submitted renders the body of a task, unless its title or the plan, which are shown too, has it whole.
+func (s Style) Submitted(title, body, plan string) string {
 	body = strings.TrimSpace(body)
-	if body == "" || strings.Contains(plan, body) {
+	if body == "" || body == title || strings.Contains(plan, body) {
 		return ""
 	}
 	return s.Bold("What was submitted") + "\n  " + strings.Join(written(body), "\n  ")

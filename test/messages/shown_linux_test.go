@@ -18,7 +18,8 @@ func TestA7_WhatIsApprovedIsWhatIsSeen(t *testing.T) {
 		printf 'a\342\200\213b\342\200\256c\r\n' >work/zz; printf '\033[2Kx\n' >work/zy; chmod +x work/other`).
 		Set(doc{"newFiles": "ask", "limits": doc{"iterations": 1}, "approvals": doc{"diff": "required"}})
 	c := atTerminal(w, "run", "--yes", w.SpecFile())
-	c.sees("Approve this change? d: show it; y: approve; n: reject; Enter: later ")
+	const question = "Approve this change? d: show it; y: approve; n: reject; Enter: later "
+	c.sees(question)
 	for _, text := range []string{"73 new files: work/new1, ", " more (raise the number)", "work/new71", "file 71 begins", "work/zz", `6 bytes  \u{1b}[2Kx`, "  M  mode +x       work/other"} {
 		require.Contains(t, c.screen(), text)
 	}
@@ -33,6 +34,7 @@ func TestA7_WhatIsApprovedIsWhatIsSeen(t *testing.T) {
 	c.types("\n")
 	c.sees("-- line 76 of ")
 	c.types("q\n")
+	c.seesTimes(question, 2)
 	c.types("y\n")
 	c.sees("ff, merge or squash: approve and apply it that way; n: reject (ends the loop); Enter: later ")
 	c.types("later\n")

@@ -70,9 +70,16 @@ func (c *terminal) screen() string {
 // sees waits for a text on the screen, as long as the program runs. The terminal may break its lines elsewhere.
 func (c *terminal) sees(text string) {
 	c.w.T.Helper()
+	c.seesTimes(text, 1)
+}
+
+// seesTimes waits until a text has been shown so many times. A line typed before a question is dropped, so whoever
+// answers one that comes again waits for it.
+func (c *terminal) seesTimes(text string, times int) {
+	c.w.T.Helper()
 	c.w.Until("on the screen: "+text, func() bool {
 		screen, ended := c.screen(), len(c.gone) > 0
-		if strings.Contains(screen, text) || strings.Contains(oneLine(screen), oneLine(text)) {
+		if strings.Count(oneLine(screen), oneLine(text)) >= times {
 			return true
 		}
 		require.False(c.w.T, ended, "the program ended before it showed %q:\n%s", text, screen)
