@@ -88,13 +88,11 @@ func TestRepositoryThatIsUnusual(t *testing.T) {
 }
 
 // A git whose defaults are SHA-256 and reftables, as git 3 has them: pawl names the formats of what it makes, and works in
-// a repository of the user's with reftables. An older git can't make one: put a newer one first in the PATH.
+// a repository of the user's with reftables.
 func TestAGitWithOtherDefaults(t *testing.T) {
 	world.Slow(t, "needs a git of its own")
-	if out, err := exec.Command("git", "init", "--quiet", "--ref-format=reftable", t.TempDir()).CombinedOutput(); err != nil {
-		t.Skipf("this git has no reftables: %s", out)
-	}
-	w := world.New(t, world.Raises)
+	t.Setenv("PATH", gitWithReftables(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	w := world.Alone(t, world.Raises)
 	require.NoError(t, os.RemoveAll(filepath.Join(w.Repo, ".git", "logs"))) // git 2.47 migrates no reflogs
 	w.Git("refs", "migrate", "--ref-format=reftable")
 	w.Git("config", "--global", "init.defaultObjectFormat", "sha256")
@@ -108,4 +106,28 @@ func TestAGitWithOtherDefaults(t *testing.T) {
 	require.Equal(t, "11", w.Git("show", "main:work/n"))
 	require.Empty(t, w.Git("status", "--porcelain"))
 	w.Before = w.Snapshot() // the branches are in tables
+}
+
+// gitWithReftables is the folder of a git that can make a repository with reftables: the machine's own, or else the one
+// that .ci/git has fetched.
+func gitWithReftables(t *testing.T) string {
+	t.Helper()
+	var folders []string
+	if own, err := exec.LookPath("git"); err == nil {
+		folders = append(folders, filepath.Dir(own))
+	}
+	if named := os.Getenv("PAWL_TEST_GIT"); named != "" {
+		folders = append(folders, named)
+	}
+	if cache, err := os.UserCacheDir(); err == nil {
+		folders = append(folders, filepath.Join(cache, "pawl-test", "git-trixie", "bin"))
+	}
+	for _, folder := range folders {
+		git := filepath.Join(folder, "git")
+		if exec.Command(git, "init", "--quiet", "--ref-format=reftable", t.TempDir()).Run() == nil {
+			return folder
+		}
+	}
+	world.Lacks(t, "no git with reftables (2.46 or newer): .ci/git fetches one")
+	return ""
 }
