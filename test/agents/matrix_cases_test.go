@@ -122,22 +122,26 @@ func (l *looped) sleptThrough() map[string]string {
 	st := l.rests(false)
 	served, end := l.served(), time.Unix(int64(l.served()["reset"]), 0)
 	slept, ended := false, 0
+	var others []sleep
 	for line := range strings.Lines(l.Pawl("log", "--json", l.Loop).Out) {
 		var e struct {
 			Type  string
-			Sleep struct{ Until time.Time }
+			Sleep sleep
 		}
 		require.NoError(l.T, json.Unmarshal([]byte(line), &e))
 		switch until := e.Sleep.Until; e.Type {
 		case "sleep_begun":
 			slept = !until.Before(end) && until.Before(end.Add(3*time.Second))
+			if !slept {
+				others = append(others, e.Sleep)
+			}
 		case "sleep_ended":
 			ended++
 		}
 	}
 	switch {
 	case !slept:
-		return map[string]string{l.name: "does not sleep until it ends: " + l.cameTo(st)}
+		return map[string]string{l.name: fmt.Sprintf("does not sleep until it ends (%s): %v, %s", end, others, l.cameTo(st))}
 	case ended == 1 && len(st.Iterations) == 1 && st.Iterations[0].Kept && served["main"] == 3 && st.Usage.ToolCalls == 2:
 		return map[string]string{l.name: "sleeps until it ends, goes on once, loses no iteration"}
 	}

@@ -252,17 +252,20 @@ func (l *looped) rests(sleeps bool) (st shown) {
 	return st
 }
 
-// firstSleep returns why the loop slept first, from its record.
-func (l *looped) firstSleep() *sleep {
-	for line := range strings.Lines(l.Pawl("log", "--json", l.Loop).Out) {
-		var e struct{ Sleep *sleep }
-		require.NoError(l.T, json.Unmarshal([]byte(line), &e))
-		if e.Sleep != nil {
-			return e.Sleep
+// firstSleep returns why the loop slept first, from its record, which comes after the screen.
+func (l *looped) firstSleep() (first *sleep) {
+	l.Until(l.Loop+" has a sleep on record", func() bool {
+		for line := range strings.Lines(l.Pawl("log", "--json", l.Loop).Out) {
+			var e struct{ Sleep *sleep }
+			require.NoError(l.T, json.Unmarshal([]byte(line), &e))
+			if e.Sleep != nil {
+				first = e.Sleep
+				return true
+			}
 		}
-	}
-	require.Fail(l.T, "the record has no sleep", l.Loop)
-	return nil
+		return false
+	})
+	return first
 }
 
 func (l *looped) state() (st shown) {
