@@ -57,7 +57,7 @@ func printedRefusal(out *act.Called, printed string) *outcome.Refusal {
 		firstLine(printed), lastLine(secret.Redact(strings.ToValidUTF8(string(stdout), "?"))), out.Description, lastLine(complaint(out)),
 	}
 	for _, line := range lines {
-		if refusal := outcome.In(line); refusal != nil {
+		if refusal := outcome.InOutput(line); refusal != nil {
 			return refusal
 		}
 	}

@@ -27,6 +27,8 @@ func TestAnErrorOfTheAPIIsNoSuccess(t *testing.T) {
 		{"the result file", `echo '{"description": "You have hit your limit · resets 3pm (UTC)"}' >"$PAWL_RESULT"`, outcome.RateLimited},
 		{"with a change", `echo x >>words.txt; echo "API Error: Rate limit reached"`, outcome.Done},
 		{"a test that speaks of it", `echo "TestLimiter: got API Error: Rate limit reached, want 200"`, outcome.Done},
+		{"a server of its tests", `echo "connect ECONNREFUSED 127.0.0.1:5432"`, outcome.Done},
+		{"an error of its tests", `echo "Error: connect ECONNREFUSED 10.0.0.5:5432" >&2; echo "503 Service Unavailable"`, outcome.Done},
 		{"in the middle", `echo a; echo "API Error: Rate limit reached"; echo "then it worked: nothing to do"`, outcome.Done},
 		{"rules that doubt no success", `echo "API Error: Rate limit reached"`, outcome.Done},
 		{"exit 1", `echo "API Error: Rate limit reached"; exit 1`, outcome.Failed},

@@ -56,6 +56,13 @@ func TestAFailureThatSpeaksOfARefusalIsAFailure(t *testing.T) {
 		"Quota exceeded for table foo in test_quota",
 		"could not connect to the database on localhost",
 		"fetching the fixture: ECONNREFUSED 127.0.0.1:3000",
+		"connect ECONNREFUSED 127.0.0.1:5432",
+		"Error: connect ECONNREFUSED 127.0.0.1:5432",
+		"connect ECONNREFUSED ::1:6379",
+		"Error: connect ECONNREFUSED /tmp/run/.s.PGSQL.5432.sock",
+		"read ECONNRESET 127.0.0.1:8080",
+		"request to http://localhost:3000/users failed, reason: connect ECONNREFUSED 127.0.0.1:3000",
+		"getaddrinfo ENOTFOUND localhost",
 		"the patch handles an invalid api key now",
 		"no API key is read by the config test",
 		"connection refused by the fake server in TestDial",
@@ -96,6 +103,38 @@ func TestFormsOfTheProgramsOwnMessages(t *testing.T) {
 		"connect ECONNREFUSED 1.2.3.4:443":                                                                  outcome.ProviderDown,
 	} {
 		require.Equal(t, want, outcome.ByWords(said), said)
+	}
+}
+
+// TestAToolsErrorInTheOutputIsNoRefusal has lines of programs without a stream, whose tools print beside them.
+func TestAToolsErrorInTheOutputIsNoRefusal(t *testing.T) {
+	for _, line := range []string{
+		"connect ECONNREFUSED 127.0.0.1:5432", "Error: connect ECONNREFUSED 10.0.0.5:5432", "error: getaddrinfo ENOTFOUND db",
+		"connection refused", "Error: socket hang up", "TypeError: fetch failed", "401 Unauthorized", "Error: 503 Service Unavailable",
+		"HTTP 429", "too many requests", "Unauthorized", "Error: Authentication failed", "cannot connect", "request timed out",
+		"unexpected status 503 Service Unavailable: x", "502", "Internal Server Error", "Network error",
+	} {
+		require.Nil(t, outcome.InOutput(line), line)
+	}
+	for line, want := range map[string]outcome.Class{
+		"API Error: Connection error.":                                        outcome.ProviderDown,
+		"API Error: Unable to connect to API (ECONNREFUSED)":                  outcome.ProviderDown,
+		"[API Error: exception TypeError: fetch failed sending request]":      outcome.ProviderDown,
+		"API Error: connect ECONNREFUSED 127.0.0.1:3456":                      outcome.ProviderDown,
+		"API Error: 529 Overloaded":                                           outcome.ProviderDown,
+		"API Error: connect ECONNREFUSED 1.2.3.4:443":                         outcome.ProviderDown,
+		"ERROR: stream disconnected before completion: error sending request": outcome.ProviderDown,
+		"ERROR: exceeded retry limit, last status: 429 Too Many Requests":     outcome.RateLimited,
+		"Claude AI usage limit reached|1893456000":                            outcome.RateLimited,
+		"ERROR: You've hit your usage limit. Try again later.":                outcome.RateLimited,
+		"Invalid API key · Please run /login":                                 outcome.AuthMissing,
+		"Not logged in · Please run /login":                                   outcome.AuthMissing,
+		`{"type":"error","error":{"type":"overloaded_error","message":"x"}}`:  outcome.ProviderDown,
+		"Failed to authenticate. API Error: 401 {\"type\":\"error\"}":         outcome.AuthMissing,
+	} {
+		said := outcome.InOutput(line)
+		require.NotNil(t, said, line)
+		require.Equal(t, want, said.Class, line)
 	}
 }
 

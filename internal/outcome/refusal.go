@@ -104,6 +104,14 @@ var (
 	wrapper = lazyregexp.New(`(?i)^(?:error_during_execution: |failed to authenticate[.:] ?|please run /login · |\[?api error ?[:(]? ?|(?:fatal )?error: ?|stream disconnected before completion: |exceeded retry limit, last status: |reconnecting\.\.\.\s*[\d/]*\s*\()`)
 	// ofAPI matches the wrapper that only a provider's answer has.
 	ofAPI = lazyregexp.New(`(?i)^\[?api error ?[:(]? ?$`)
+	// clients matches the wrappers that only clients of providers print. "Error: " is none of them.
+	clients = lazyregexp.New(`(?i)^(?:failed to authenticate|please run /login|\[?api error|stream disconnected|exceeded retry limit|reconnecting)`)
+	// general matches the forms that any program prints of any server, such as a test of its own.
+	general = lazyregexp.New(`(?i)^(?:[45][0-9]{2}\b|http\b|status: |got status: [45]|unexpected status|too many requests|unauthori[sz]ed|authentication|` +
+		`internal server error|bad gateway|service unavailable|gateway timeout|connection |error sending request|(?:exception )?(?:typeerror: )?fetch failed|` +
+		`request |network error|socket hang up|connect |read |write |getaddrinfo |(?:unable to|cannot|could not|failed to) connect)`)
+	// ofHere matches a connection to this machine, where servers of tests are. A provider there is known by the wrapper of its API.
+	ofHere = lazyregexp.New(`(?i)^(?:connect|read|write|getaddrinfo|request to) .*(?:\b(?:127(?:\.\d+){3}|0\.0\.0\.0|localhost)\b|::1\b|\.sock\b)`)
 	// leading matches an HTTP status at the beginning, with the reason.
 	leading = lazyregexp.New(`(?i)^(?:unexpected status:? |http (?:error )?|status: |got status: )?([45][0-9]{2})(.*)`)
 	// inJSON matches a status or a kind of error in an answer of a provider.
@@ -122,6 +130,9 @@ func ByWords(failure string) Class {
 		if m := leading().FindStringSubmatch(inner); m != nil && ofAPI().MatchString(w) && ByStatus(number(m[1])) != "" {
 			return ByStatus(number(m[1]))
 		}
+		if ofAPI().MatchString(w) && ofHere().MatchString(inner) {
+			return ProviderDown
+		}
 		if class := ByWords(inner); class != "" {
 			return class
 		}
@@ -129,12 +140,28 @@ func ByWords(failure string) Class {
 	if class := byAnswer(failure); class != "" {
 		return class
 	}
+	if ofHere().MatchString(failure) {
+		return ""
+	}
 	for _, f := range forms {
 		if f.form().MatchString(failure) {
 			return f.class
 		}
 	}
 	return ""
+}
+
+// InOutput is In for a line that a program without a stream of its own printed. The line may be from one of its tools,
+// so only forms count that clients of providers alone print.
+func InOutput(line string) *Refusal {
+	said := strings.TrimSpace(line)
+	if w := wrapper().FindString(said); w != "" && !clients().MatchString(w) {
+		said = said[len(w):]
+	}
+	if general().MatchString(said) {
+		return nil
+	}
+	return In(line)
 }
 
 // byAnswer returns the class of a message that begins with an HTTP status and its reason, or that is an answer of a
