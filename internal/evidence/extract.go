@@ -31,6 +31,8 @@ type Reading struct {
 	Several bool    `json:"several,omitempty"` // there was more than one number, and nothing said which one counts
 	Grouped bool    `json:"grouped,omitempty"` // Value was written with thousands separators
 	Unit    string  `json:"unit,omitempty"`    // the unit behind the number, if pawl knows it
+	// Joined is the number with the letters that follow it without a blank, if they are no unit that pawl knows.
+	Joined string `json:"joined,omitempty"`
 	// Others are the names in the METRIC lines that could have been meant as well.
 	Others []string `json:"others,omitempty"`
 }
@@ -163,9 +165,21 @@ func byPattern(out []byte, pattern *regexp.Regexp) (Reading, error) {
 	}
 	if last.to == len(found) && !last.seconds { // the group may leave the unit out
 		reading.Unit = unitAt(out, to)
+		if to == match[1] {
+			reading.Joined = joined(out, token{from: from + last.from, to: to})
+		}
 	}
 	reading.From = FromPattern
 	return reading, nil
+}
+
+// joined returns a number with the letters that follow it at once, "" if there are none or they are a known unit.
+func joined(out []byte, t token) string {
+	end := letters(out, t.to)
+	if end == t.to || t.seconds || units[unitAt(out, t.to)].name != "" {
+		return ""
+	}
+	return string(out[t.from:end])
 }
 
 // severalIn reports whether there are several numbers in what a pattern found. Those in names do not count.
@@ -196,6 +210,9 @@ func beyond(out []byte, from, to int, match []int) []byte {
 	}
 	if to == match[1] {
 		end = max(end, to+behind(out, to))
+		if m := thousandsGoOn().FindIndex(rest); m != nil && wholeGroup(out[from:to]) {
+			end = max(end, to+m[1])
+		}
 	}
 	before := out[max(0, from-40):from]
 	if m := numberBegins().FindIndex(before); m != nil && !endsName(out, from-len(before)+m[0]) {
@@ -203,6 +220,9 @@ func beyond(out []byte, from, to int, match []int) []byte {
 	}
 	if m := numberStarts().FindIndex(before); m != nil && from == match[0] && !endsName(out, from-len(before)+m[0]) {
 		start = min(start, from-len(before)+m[0])
+	}
+	if m := blankThousands().FindIndex(before); m != nil && from == match[0] && digitsAlone(out[from:to], 3) && !inName(out, from-2) {
+		start = min(start, from-len(before)+m[0]+1)
 	}
 	if start == from && end == to {
 		return nil
@@ -291,7 +311,7 @@ func read(t token, count int, out []byte) (Reading, error) {
 	if !t.seconds {
 		unit = unitAt(out, t.to)
 	}
-	return Reading{Value: value, Count: count, Grouped: t.grouped, Unit: unit}, nil
+	return Reading{Value: value, Count: count, Grouped: t.grouped, Unit: unit, Joined: joined(out, t)}, nil
 }
 
 // tail returns the last line of out that is not blank, for an error.

@@ -110,6 +110,9 @@ func TestP5_NumberIsFoundInOutput(t *testing.T) {
 		{name: "the first group of several", out: "a1b2", pattern: `a(\d)b(\d)`, want: "1", from: "pattern"},
 		{name: "a pattern that takes the unit along", out: "took 12.5ms", pattern: `took (.*)`, want: "12.5", from: "pattern"},
 		{name: "pattern before METRIC", out: "METRIC x=5\nt=7", pattern: `t=(\d)`, want: "7", from: "pattern"},
+		{name: "columns that the pattern tells apart", out: "1 234 ns", pattern: `(\d+) \d+ ns`, want: "1", from: "pattern"},
+		{name: "columns that are no thousands", out: "12 3456 ns", pattern: `(\d+) ns`, want: "3456", from: "pattern"},
+		{name: "columns after a number with decimals", out: "1.5 234 ns", pattern: `(\d+) ns`, want: "234", from: "pattern"},
 		{name: "pattern over lines", out: "total\n84.7\n", pattern: `(?m)total$\s+(\S+)`, want: "84.7", from: "pattern"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -170,6 +173,10 @@ func TestP5_NoNumberSaysWhatWasSeen(t *testing.T) {
 		{"METRIC NaN with numbers about", "5\nMETRIC x=NaN\n7", "", `the line METRIC x= has no number: "NaN"`},
 		{"METRIC empty", "METRIC x=\n7", "", `the line METRIC x= has no number: ""`},
 		{"pattern misses", "total 5", `sum (\d+)`, `the pattern "sum (\\d+)" matches nothing in the output, which ends with: "total 5"`},
+		{"thousands go on behind what the pattern found", "Score: 1 234\n", `Score: (\d+)`, `the pattern found only a part of a number: "1 234"`},
+		{"thousands go on before what the pattern found", "total 1 234 ns", `(\d+) ns`, `the pattern found only a part of a number: "1 234"`},
+		{"letters between digits", "METRIC n=0b11", "", `this may be one number or several; print one number in plain digits, or set verify.pattern: "0b11"`},
+		{"a letter for a nought", "METRIC n=1O0", "", `this may be one number or several; print one number in plain digits, or set verify.pattern: "1O0"`},
 		{"group took no part", "ab", `a(\d)?b`, `the pattern's last match leaves its first group empty: "ab"`},
 		{"group has no number", "x=abc", `x=(.*)`, `what the pattern found is not a number: "abc"`},
 	} {

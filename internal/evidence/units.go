@@ -195,6 +195,9 @@ func (f *Form) In(metric string, r Reading) (Decimal, error) {
 		return r.Value, nil
 	}
 	want, known := f.Units[metric]
+	if known && want == "" && r.Joined != "" {
+		return Decimal{}, &NoNumber{"letters follow the number, and none follow that of the unchanged code", quote(r.Joined)}
+	}
 	if !known || r.Unit == want || r.Value.Sign() == 0 {
 		return r.Value, nil
 	}

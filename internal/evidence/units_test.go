@@ -28,6 +28,9 @@ func TestP5_NumbersAreComparedInOneUnit(t *testing.T) {
 		{first: "1.20ms", then: "1.10ms", want: "1.10"},
 		{first: "84.7%", then: "85.70%", want: "85.70"},
 		{first: "12 tests", then: "13 things", want: "13"},
+		{first: "METRIC n=12", then: "METRIC n=13 things", want: "13"},
+		{first: "METRIC n=12rps", then: "METRIC n=13rps", want: "13"},
+		{first: "12x", then: "13x", pattern: `(\d+)x`, want: "13"},
 		{first: "1 test", then: "2 tests", want: "2"},
 		{first: "1.2 Mbit", then: "1.1 Mbit", want: "1.1"},
 		{first: "0:59.90", then: "1:00.10", want: "60.10"},
@@ -45,6 +48,10 @@ func TestP5_NumbersAreComparedInOneUnit(t *testing.T) {
 		{first: "1.2 Mbit/s", then: "980 kbit/s"},
 		{first: "1.2krps", then: "980rps"},
 		{first: "1 ns", then: "1e305 h"},
+		{first: "METRIC n=120", then: "METRIC n=1OO"},
+		{first: "METRIC n=120", then: "METRIC n=1e"},
+		{first: "n=120", then: "n=1OO", pattern: `n=(\d+)`},
+		{first: "n=120", then: "n=11x", pattern: `n=(.*)`},
 	} {
 		var pattern *regexp.Regexp
 		if test.pattern != "" {

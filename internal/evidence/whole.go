@@ -21,6 +21,7 @@ var (
 	metricInLine   = lazyregexp.New(`METRIC[ \t]+([^ \t=\r\n]+)[ \t]*=`)
 	digitRuns      = lazyregexp.New(`0[xX][0-9A-Fa-f]+|\d+(?:[-/:.,T]\d+)*(?:[.,]\d+)?Z?`)
 	times          = lazyregexp.New(`\d{4}[-/]\d\d[-/]\d\d[T ]?|\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?Z?|\d+[.,]\d+|\d{9,}`)
+	inWord         = lazyregexp.New(`^[A-Za-z]{1,3}\d+`) // 0b11, 1O0
 	deviation      = lazyregexp.New(`^[ \t]*(?:±|\+/-|\+-)`)
 	goesOnBehind   = lazyregexp.New(`^(?:[` + separators + `]\d| ?[/⁄∕] ?\d|[eE][-+](?:\W|$)|[eEdDpPqQ][-+]?\d| [eE][-+]?\d|[ ` + separators + `]?[×xX*·⋅✕][ ` + separators + `]?10\b|\*\*\d|[ ]?\^)`)
 	goesOnBefore   = lazyregexp.New(`(?:\d[` + separators + `]|\d ?[/⁄∕] ?|\d ?[eE]|\d[٫˙]|\d[dDpPqQ]|\d ?\^ ?|\d ?[×*·⋅✕] ?|\d[xX]|\d\*\*|\d[eE][-+] ?|\.\d+)$`)
@@ -31,6 +32,7 @@ var (
 // pattern does not match beyond it.
 var (
 	numberContinues = lazyregexp.New(`^(?:[` + separators + `]?\d|,\d{3}(?:\D|$))[\d.,` + separators + `]*`)
+	thousandsGoOn   = lazyregexp.New(`^(?: \d{3})+\b`)
 	numberEnds      = lazyregexp.New(`^(?:[.,]\d[\d.,]*|[eE][-+]?\d+)`)
 	numberBegins    = lazyregexp.New(`\d[\d.,` + separators + `]*[` + separators + `]$|\d{1,3},$|\d$`)
 	numberStarts    = lazyregexp.New(`\d[\d.,` + separators + `]*[.,]$|\d ?/ ?$|(?:^|[\s=:])[-+−]$`)
@@ -64,6 +66,12 @@ func cutOff(out []byte, t token) error {
 
 // digitsAlone reports whether text is a number of digits and nothing else.
 func digitsAlone(text []byte, n int) bool { return len(text) == n && digits(text) == n }
+
+// wholeGroup reports whether text is the first group of a number whose thousands are separated.
+func wholeGroup(text []byte) bool {
+	n := digits(text)
+	return n == len(text) && n > 0 && n <= 3 && text[0] != '0'
+}
 
 // numberStart returns where the digits before i begin.
 func numberStart(b []byte, i int) int {
@@ -108,6 +116,9 @@ func cutShort(value []byte, t token) error {
 		return partial(value[:t.to+piece])
 	}
 	rest := value[t.to:]
+	if m := inWord().Find(rest); m != nil && !t.seconds {
+		return partial(value[:t.to+len(m)])
+	}
 	if deviation().Match(rest) {
 		return nil
 	}
