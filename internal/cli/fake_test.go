@@ -159,7 +159,11 @@ func (f *fakeTemporal) take(name string, m loop.Message) (string, error) {
 	if err != nil {
 		return "", temporal.NewNonRetryableApplicationError(err.Error(), string(fault.CodeOf(err)), nil)
 	}
+	gate := f.state.Gate
 	f.emit(reply.Events...)
+	if gate != nil && gate.Kind == loop.GateContract && name == loop.MessageApprove {
+		f.emit(loop.Event{Type: loop.AutonomyStarted, By: m.By})
+	}
 	if f.onTaken != nil {
 		f.onTaken(f, name)
 	}

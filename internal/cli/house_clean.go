@@ -161,7 +161,7 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 		switch {
 		case len(ids) > 0 && !slices.Contains(ids, r.Loop) && !slices.Contains(ids, r.Ref):
 			needed[r.Store] = "the loop " + r.Ref + " uses it too"
-		case !r.Closed:
+		case !workspace.Over(c.s.Home, r):
 			c.Kept = append(c.Kept, Keeping{r.Ref, "everything", "it has not ended"})
 			needed[r.Store] = "the loop " + r.Ref + " has not ended"
 		default:

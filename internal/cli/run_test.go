@@ -212,7 +212,7 @@ func TestAnAnswerFromElsewhereEndsTheQuestion(t *testing.T) {
 		}
 	}()
 	require.Equal(t, 0, b.run(stdin, "run", b.spec()))
-	require.Contains(t, b.stderr.String(), "approve by somebody")
+	require.Contains(t, b.stderr.String(), "started by somebody")
 }
 
 // running is a loop that runs until it is halted.

@@ -157,6 +157,29 @@ func TestALoopThatWasTerminatedWaitsForNobodyWithoutAnEngineToo(t *testing.T) {
 	}
 }
 
+// A loop with a URL that failed behind its ledger did so on this host, wherever its ledger goes on.
+func TestALoopIsShownAsItsRunEndedWithoutAnEngineToo(t *testing.T) {
+	for _, r := range []workspace.Record{{}, {Closed: true}, {Closed: true, Remote: true}} {
+		c := reach(t, &service{})
+		c.SDK = nil
+		waits(t, c, r)
+		r, _ = c.Record("here")
+		end := workspace.End{Status: "failed", Code: fault.LedgerAhead, Reason: "the ledger is ahead", Time: time.Now()}
+		require.NoError(t, workspace.NoteEnd(c.Home, r, end))
+		s, err := c.Snapshot(t.Context(), "here")
+		require.NoError(t, err)
+		require.Equal(t, []string{"failed", "LEDGER_AHEAD", "the ledger is ahead"}, []string{string(s.State.Status), s.State.ErrorCode, s.State.Reason})
+		rows, err := c.Kept(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"failed", "the ledger is ahead", ""}, []string{rows[0].Status, rows[0].Reason, rows[0].Gate})
+
+		r.OpenedAt = time.Now().Add(time.Hour)
+		require.NoError(t, workspace.Write(c.Home, r))
+		_, ended := workspace.NotedEnd(c.Home, r)
+		require.False(t, ended, "it was opened again since")
+	}
+}
+
 // TestE3_AMessageThatWaitsForAWorkerNamesItsGate: when a worker comes, another gate may be open.
 func TestE3_AMessageThatWaitsForAWorkerNamesItsGate(t *testing.T) {
 	s := &service{silent: true}

@@ -295,9 +295,10 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 			r.Status, r.Refused = string(loop.Failed), true
 		case begins:
 			r.Status = opening
-		case record.Closed && r.Status != unknown:
-			if closing(record) != nil && !loop.Status(r.Status).Ended() {
-				r.Status, r.Gate, r.Gates, r.EndedAt = string(loop.Halted), "", 0, utc(record.ClosedAt)
+		case workspace.Over(c.Home, record) && r.Status != unknown:
+			if end := c.closing(record); end != nil && !loop.Status(r.Status).Ended() {
+				r.Status, r.Reason = string(end.Status), end.Reason
+				r.Gate, r.Gates, r.EndedAt = "", 0, utc(end.at)
 			}
 		default:
 			r.Trouble = c.unreadable(ctx, record)

@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"pawl/internal/fault"
 	"pawl/internal/git"
@@ -48,7 +48,7 @@ type Source struct {
 // Snapshot returns a loop's state: from the loop itself, or, while no worker runs, from the ledger of this host.
 func (c *Client) Snapshot(ctx context.Context, id string) (Snapshot[loop.State], error) {
 	return find(ctx, c, id, subject[loop.State]{
-		Family: Loop, asked: c.State, recorded: c.Recorded, outside: endedOutside,
+		Family: Loop, asked: c.State, recorded: c.Recorded, unreported: endedUnreported,
 		// Only the ledger has what people say about the proposal after the end.
 		late: func(known, recorded loop.State) bool {
 			return known.Status.Ended() && recorded.Status.Ended() && known.ErrorCode != string(fault.LedgerAhead) && recorded.Loop == known.Loop && recorded.StartedAt.Equal(known.StartedAt) && recorded.Seq > known.Seq
@@ -61,7 +61,8 @@ type subject[S any] struct {
 	Family
 	asked, recorded func(context.Context, string) (S, error)
 	late            func(known, recorded S) bool // the ledger knows more than the workflow
-	outside         func(S, *workflowpb.WorkflowExecutionInfo) S
+	// unreported returns the state with an end that it lacks; there may be none.
+	unreported func(S, *unreportedEnd) S
 }
 
 func find[S any](ctx context.Context, c *Client, id string, of subject[S]) (Snapshot[S], error) {
@@ -76,7 +77,7 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 	if c.SDK == nil {
 		state, err := of.recorded(ctx, id)
 		if r, here := c.Record(id); here && err == nil {
-			state = of.outside(state, closing(r))
+			state = of.unreported(state, c.closing(r))
 		}
 		return Snapshot[S]{State: state, Source: Source{Ledger: true, Why: "no engine is running"}}, c.Torn(id, err)
 	}
@@ -99,7 +100,7 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 			if recorded, err := of.recorded(ctx, id); err == nil && of.late(state, recorded) {
 				return Snapshot[S]{State: recorded}, nil
 			}
-			return Snapshot[S]{of.outside(state, info), Source{Trouble: c.troubleOf(ctx, d)}}, nil
+			return Snapshot[S]{of.unreported(state, outside(info)), Source{Trouble: c.troubleOf(ctx, d)}}, nil
 		}
 		if ctx.Err() != nil {
 			return s, context.Cause(ctx)
@@ -110,7 +111,11 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 	case found == nil && gone:
 		return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal does not know this " + of.Word + " any more", Gone: true}}, nil
 	case found == nil:
-		return Snapshot[S]{of.outside(state, info), Source{Ledger: true, Why: "no worker answers", Trouble: c.troubleOf(ctx, d)}}, nil
+		end := outside(info)
+		if r, here := c.Record(id); here && end == nil {
+			end = c.closing(r)
+		}
+		return Snapshot[S]{of.unreported(state, end), Source{Ledger: true, Why: "no worker answers", Trouble: c.troubleOf(ctx, d)}}, nil
 	case gone:
 		if r, here := c.Record(id); here {
 			if what := c.unreadable(ctx, r); what != "" {
@@ -139,36 +144,54 @@ func (c *Client) answers(ctx context.Context) bool {
 	return err == nil
 }
 
-// endedOutside returns the state of a loop that somebody ended without asking it. A terminated workflow has no last
-// event, so its own state still says that it runs.
-func endedOutside(s loop.State, info *workflowpb.WorkflowExecutionInfo) loop.State {
-	end, ended := outside[info.GetStatus()]
-	if !ended || s.Status.Ended() {
+// unreportedEnd is an end of a loop or a steward that its own state does not have.
+type unreportedEnd struct {
+	govern.End
+	at time.Time
+}
+
+// outside returns the end that somebody else caused, from what Temporal says, nil if nobody did.
+func outside(info *workflowpb.WorkflowExecutionInfo) *unreportedEnd {
+	end, ended := outsideEnds[info.GetStatus()]
+	if !ended {
+		return nil
+	}
+	return &unreportedEnd{end, info.GetCloseTime().AsTime()}
+}
+
+// endedUnreported returns the state of a loop that ended without recording it, for example because somebody terminated
+// it. Its own state then still says that it runs.
+func endedUnreported(s loop.State, end *unreportedEnd) loop.State {
+	if end == nil || s.Status.Ended() {
 		return s
 	}
 	e := end.Event(s.Usage)
-	e.Seq, e.Time = s.Seq, info.GetCloseTime().AsTime()
+	e.Seq, e.Time = s.Seq, end.at
 	return s.Apply(e)
 }
 
-// closing returns what a record says about its workflow: that it is over, but not how, or nothing. A loop with a URL may
-// have moved to another host.
-func closing(r workspace.Record) *workflowpb.WorkflowExecutionInfo {
+// closing returns how the run of a record ended, as far as the files of this host say that it did, nil if they don't. A
+// loop with a URL may have moved to another host.
+func (c *Client) closing(r workspace.Record) *unreportedEnd {
+	if noted, ok := workspace.NotedEnd(c.Home, r); ok {
+		end := govern.Interrupted.Because(noted.Reason)
+		end.Status, end.Code = loop.Status(noted.Status), noted.Code
+		return &unreportedEnd{end, noted.Time}
+	}
 	if !r.Closed || r.Remote {
 		return nil
 	}
-	return &workflowpb.WorkflowExecutionInfo{Status: unreported, CloseTime: timestamppb.New(r.ClosedAt)}
+	return &unreportedEnd{unsaid, r.ClosedAt}
 }
 
-// unreported is the status of a workflow that is over, if nobody can be asked for its real one.
-const unreported enumspb.WorkflowExecutionStatus = -1
+// unsaid is the end of a workflow that is over, if nobody can be asked for its real one.
+var unsaid = govern.Interrupted.Because("its run ended and could not record how: terminated from outside, or behind its ledger (LEDGER_AHEAD). `pawl show` says which while an engine runs")
 
-// outside are the ends that somebody else causes.
-var outside = map[enumspb.WorkflowExecutionStatus]govern.End{
+// outsideEnds are the ends that somebody else causes.
+var outsideEnds = map[enumspb.WorkflowExecutionStatus]govern.End{
 	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: govern.Interrupted.Because("it was terminated from outside, without a report"),
-	unreported: govern.Interrupted.Because("its run ended and could not record how: terminated from outside, or behind its ledger (LEDGER_AHEAD). `pawl show` says which while an engine runs"),
-	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:  govern.Interrupted.Because("it was cancelled before it began"),
-	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT: govern.MachineFailed.Because("Temporal ended it"),
+	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   govern.Interrupted.Because("it was cancelled before it began"),
+	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  govern.MachineFailed.Because("Temporal ended it"),
 }
 
 // Recorded returns a loop's state from the ledger on this host, or ALO_LOOP_NOT_FOUND if there is none.

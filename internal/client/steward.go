@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"go.temporal.io/api/serviceerror"
-	workflowpb "go.temporal.io/api/workflow/v1"
 	sdk "go.temporal.io/sdk/client"
 
 	"pawl/internal/charter"
@@ -99,8 +98,8 @@ func (c *Client) Stewarding(ctx context.Context, name string) (Snapshot[steward.
 	return find(ctx, c, name, subject[steward.State]{
 		Family: Steward, asked: c.StewardState, recorded: c.RecordedSteward,
 		late: func(known, recorded steward.State) bool { return false },
-		outside: func(s steward.State, info *workflowpb.WorkflowExecutionInfo) steward.State {
-			if end, ended := outside[info.GetStatus()]; ended && !s.Status.Ended() {
+		unreported: func(s steward.State, end *unreportedEnd) steward.State {
+			if end != nil && !s.Status.Ended() {
 				s.Status, s.Reason = end.Status, end.Reason
 			}
 			return s

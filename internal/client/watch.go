@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -15,8 +16,10 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
+	"pawl/internal/home"
 	"pawl/internal/loop"
 	"pawl/internal/wire"
+	"pawl/internal/workspace"
 )
 
 // retryEvery is how often a service that does not answer is asked again.
@@ -168,6 +171,20 @@ func (c *Client) Await(ctx context.Context, run sdk.WorkflowRun) Ending {
 	}
 }
 
+// NoteEnd notes on this host how the run of a record ended, which could not record it itself. It asks only once, so
+// nothing is noted if the service does not answer.
+func NoteEnd(ctx context.Context, run sdk.WorkflowRun, h home.Home, r workspace.Record, closed time.Time) error {
+	var result loop.Result
+	err := run.Get(ctx, &result)
+	if _, failed := errors.AsType[*temporal.WorkflowExecutionError](err); !failed {
+		return nil // it has completed, so it recorded its end, or nobody answers
+	}
+	e := endOf(err)
+	return workspace.NoteEnd(h, r, workspace.End{
+		Status: string(e.Status), Code: e.Code, Reason: cmp.Or(e.Lost, e.Result.Reason), Time: closed,
+	})
+}
+
 // endOf returns the end of a workflow that did not complete. It failed with a code, and the result is in the error's
 // details, or somebody ended it without asking it.
 func endOf(err error) Ending {
@@ -187,7 +204,7 @@ func endOf(err error) Ending {
 	} else if _, terminated := errors.AsType[*temporal.TerminatedError](err); terminated {
 		status = enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
 	}
-	return without(outside[status])
+	return without(outsideEnds[status])
 }
 
 // without returns an end that has no result.

@@ -16,6 +16,9 @@ func Recover(ctx context.Context, o Options, a *activities.Activities) error {
 // Sweep looks once for loops that were ended without this worker.
 func Sweep(ctx context.Context, o Options, a *activities.Activities) { sweepOnce(ctx, o, a) }
 
+// LastLook is the look of a worker that leaves.
+func LastLook(ctx context.Context, o Options, a *activities.Activities) { lastLook(ctx, o, a) }
+
 // Attributes reports whether the namespace has the search attributes.
 func Attributes(ctx context.Context, o Options) bool { return attributes(ctx, o) }
 

@@ -168,6 +168,7 @@ func (o Options) work(ctx context.Context, a *activities.Activities, made func(*
 		})
 	})
 	sweep(polling, o, a)
+	lastLook(ctx, o, a)
 	serving.Wait()
 	// Workflow tasks first, so that nothing new is scheduled while steps are being ended.
 	workers[0].Stop()

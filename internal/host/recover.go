@@ -131,9 +131,17 @@ func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Re
 	info := d.GetWorkflowExecutionInfo()
 	if ended := over(info, r); ended || elsewhere(info, a.Host) {
 		if !nothingHere(o, r) {
+			if ended {
+				noteEnd(ctx, o, r, info)
+			}
 			giveUp(ctx, o, r, a, !ended)
 		}
 		return nil
+	}
+	if r.Ref != "" { // after a reset it runs again
+		if err := workspace.DropEnd(o.Home, r); err != nil {
+			o.Logger.Warn("the note of an earlier end can't be removed", "loop", r.Loop, "error", err)
+		}
 	}
 	// The dead worker's sticky queue costs five seconds unless it is reset.
 	if _, err := service.ResetStickyTaskQueue(ctx, &workflowservice.ResetStickyTaskQueueRequest{
@@ -165,8 +173,15 @@ func elsewhere(info *workflowpb.WorkflowExecutionInfo, host string) bool {
 // over reports whether the loop of a workspace is over: it has ended, or another loop with its ID replaced it and
 // does not continue from its ledger.
 func over(info *workflowpb.WorkflowExecutionInfo, r workspace.Record) bool {
-	ours := info.GetFirstRunId() == r.FirstRun || r.FirstRun != "" && memo(info, act.CarriedMemo) == r.FirstRun
-	return !ours || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	return !sameLoop(info, r) || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+}
+
+// sameLoop reports whether a workflow is that of a record, or continues from its ledger.
+func sameLoop(info *workflowpb.WorkflowExecutionInfo, r workspace.Record) bool {
+	if info.GetFirstRunId() == r.FirstRun {
+		return true
+	}
+	return r.FirstRun != "" && memo(info, act.CarriedMemo) == r.FirstRun
 }
 
 // memo returns a text from a workflow's memo, "" if it has none.

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"pawl/internal/launch"
@@ -25,6 +26,7 @@ type service struct {
 	closed     bool // adding attributes is not allowed
 	away       error
 	doubts     int                                 // how often it denies a loop that it knows
+	endings    map[string]error                    // the errors with which workflows have ended, by ID
 	listed     []*workflowpb.WorkflowExecutionInfo // the workflows for proposals that run
 
 	mu       sync.Mutex
@@ -62,10 +64,23 @@ func (s *service) runs(id, firstRun string, status enumspb.WorkflowExecutionStat
 	s.known[id] = &workflowservice.DescribeWorkflowExecutionResponse{
 		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
 			Execution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run"}, FirstRunId: firstRun, Status: status,
+			CloseTime: timestamppb.Now(),
 		},
 		PendingActivities: pending,
 	}
 }
+
+// GetWorkflow returns the run of a workflow that has ended as endings say.
+func (s *service) GetWorkflow(_ context.Context, id, _ string) client.WorkflowRun {
+	return ending{err: s.endings[id]}
+}
+
+type ending struct {
+	client.WorkflowRun
+	err error
+}
+
+func (e ending) Get(context.Context, any) error { return e.err }
 
 func (s frontend) DescribeWorkflowExecution(_ context.Context, in *workflowservice.DescribeWorkflowExecutionRequest, _ ...grpc.CallOption) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	s.mu.Lock()

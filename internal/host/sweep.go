@@ -5,7 +5,10 @@ import (
 	"sync"
 	"time"
 
+	workflowpb "go.temporal.io/api/workflow/v1"
+
 	"pawl/activities"
+	"pawl/internal/client"
 	"pawl/internal/workspace"
 )
 
@@ -66,10 +69,14 @@ func sweepOnce(ctx context.Context, o Options, a *activities.Activities) (done b
 		}
 		d, known, err := described(ctx, o, r.Loop)
 		info := d.GetWorkflowExecutionInfo()
+		ended := over(info, r)
 		switch {
 		case err != nil: // the service does not answer now, and the next sweep asks again
-		case known && (over(info, r) || elsewhere(info, a.Host)):
-			giveUp(ctx, o, r, a, !over(info, r))
+		case known && ended:
+			noteEnd(ctx, o, r, info)
+			giveUp(ctx, o, r, a, false)
+		case known && elsewhere(info, a.Host):
+			giveUp(ctx, o, r, a, true)
 		case known || !o.Embedded:
 		case !a.Left(r): // it continues from its ledger when nothing writes to the ledger any more
 			done = false
@@ -99,6 +106,44 @@ func giveUp(ctx context.Context, o Options, r workspace.Record, a *activities.Ac
 	o.Logger.Info(what, "loop", r.Loop)
 	if err := a.RemoveTrees(ctx, r, moved); err != nil {
 		o.Logger.Warn("the trees of a loop that is over can't be removed", "loop", r.Loop, "error", err)
+	}
+}
+
+// noteEnd notes how a loop ended that could not record it. After that people see it even while no engine runs.
+func noteEnd(ctx context.Context, o Options, r workspace.Record, info *workflowpb.WorkflowExecutionInfo) {
+	if !sameLoop(info, r) {
+		return // another loop has its ID, and nobody knows how this one ended
+	}
+	run := o.Client.GetWorkflow(ctx, r.Loop, info.GetExecution().GetRunId())
+	if err := client.NoteEnd(ctx, run, o.Home, r, info.GetCloseTime().AsTime()); err != nil {
+		o.Logger.Warn("how a loop ended can't be noted", "loop", r.Loop, "error", err)
+	}
+}
+
+// lastLookTime bounds the look of a worker that leaves.
+const lastLookTime = 2 * time.Second
+
+// lastLook closes the loops that ended just before their worker leaves: until the next worker starts, nobody else would.
+func lastLook(ctx context.Context, o Options, a *activities.Activities) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLookTime)
+	defer cancel()
+	records, err := workspace.List(o.Home)
+	if err != nil {
+		return // the next worker reports it
+	}
+	for _, r := range records {
+		if r.Closed || r.Namespace != o.Namespace {
+			continue
+		}
+		d, err := describe(ctx, o.Client, o.Namespace, r.Loop)
+		if ctx.Err() != nil {
+			return
+		}
+		info := d.GetWorkflowExecutionInfo()
+		if err == nil && over(info, r) {
+			noteEnd(ctx, o, r, info)
+			giveUp(ctx, o, r, a, false)
+		}
 	}
 }
 

@@ -2,13 +2,16 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
@@ -30,6 +33,35 @@ func TestALoopThatTheEngineLosesMeanwhileGoesOn(t *testing.T) {
 	host.Sweep(t.Context(), m.o, m.a)
 	require.Len(t, m.started, 1)
 	require.Equal(t, m.ledger, m.resumed[0].Ledger)
+}
+
+// A loop that failed behind its ledger could not record that. People see it while no engine runs, too.
+func TestHowALoopEndedThatCouldNotRecordItIsNoted(t *testing.T) {
+	t.Parallel()
+	behind := temporal.NewNonRetryableApplicationError("the ledger is ahead", "LEDGER_AHEAD", nil)
+	for name, look := range map[string]func(*machine){
+		"when the next worker starts":     (*machine).recover,
+		"when the worker that runs looks": func(m *machine) { host.Sweep(context.Background(), m.o, m.a) },
+		"when its worker leaves":          func(m *machine) { host.LastLook(context.Background(), m.o, m.a) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.runs("x", "first", running)
+			look(m)
+			_, ended := workspace.NotedEnd(m.o.Home, m.workspace())
+			require.False(t, ended, "it runs")
+			require.False(t, workspace.Over(m.o.Home, m.workspace()))
+
+			m.runs("x", "first", enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
+			m.endings = map[string]error{"x": errors.Join(&temporal.WorkflowExecutionError{}, behind)}
+			look(m)
+			end, ended := workspace.NotedEnd(m.o.Home, m.workspace())
+			require.True(t, ended)
+			require.Equal(t, []string{"failed", "LEDGER_AHEAD", "the ledger is ahead"}, []string{end.Status, string(end.Code), end.Reason})
+			require.True(t, m.workspace().Closed)
+		})
+	}
 }
 
 // Nothing else pushes what a loop that is over has: while its repository is away, the worker tries again.
