@@ -2,6 +2,7 @@ package testreport
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,9 +14,13 @@ import (
 )
 
 // eachLine calls f with each line of the outputs, without colours and line ends. If a line is too long, f gets only
-// its start.
+// its start. Of a line that was written over, as progress bars are, it gets what was written last.
 func eachLine(outputs [][]byte, f func(line string)) {
-	eachRaw(outputs, maxLine, func(line []byte) { f(string(evidence.Plain(line))) })
+	eachRaw(outputs, math.MaxInt, func(line []byte) {
+		line = bytes.TrimRight(line, "\r")
+		line = line[bytes.LastIndexByte(line, '\r')+1:]
+		f(string(evidence.Plain(line[:min(len(line), maxLine)])))
+	})
 }
 
 // eachRaw calls f with at most the first most bytes of each line, unchanged.

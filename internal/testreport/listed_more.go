@@ -7,7 +7,7 @@ import "pawl/internal/lazyregexp"
 var (
 	exunitTotal     = lazyregexp.New(`^(?:(?P<all>\d+) doctests?, )?(?:\d+ propert(?:y|ies), )?(?P<ran>\d+) tests?, (?P<failed>\d+) failures?(?:, \d+ excluded)?(?:, (?P<errors>\d+) invalid)?(?:, (?P<skipped>\d+) skipped)?(?:, \d+ excluded)?$`)
 	sugarTotal      = lazyregexp.New(`^ +(?:(?P<passed>\d+) passed|(?P<failed>\d+) failed|(?P<errors>\d+) errors?|(?P<skipped>\d+) skipped|(?P<omitted>\d+) xfailed|(?P<more>\d+) xpassed)$`)
-	bunTotal        = lazyregexp.New(`^ +(?:(?P<passed>\d+) pass|(?P<failed>\d+) fail|(?P<skipped>\d+) skip|(?P<todo>\d+) todo)$`)
+	bunTotal        = lazyregexp.New(`^ *(?:(?P<passed>\d+) pass|(?P<failed>\d+) fail|(?P<skipped>\d+) skip|(?P<todo>\d+) todo)$`)
 	denoTotal       = lazyregexp.New(`^(?:ok|FAILED) \| (?P<passed>\d+) passed(?: \(\d+ steps?\))?(?: \| (?P<failed>\d+) failed(?: \(\d+ steps?\))?)?(?: \| (?P<skipped>\d+) ignored(?: \(\d+ steps?\))?)?(?: \| \d+ (?:measured|filtered out))* \([\dhms.]+\)$`)
 	dotnetTotal     = lazyregexp.New(`^(?:(?:Passed|Failed|Skipped)! +- Failed: +(?P<failed>\d+), Passed: +(?P<passed>\d+), Skipped: +(?P<skipped>\d+), .*|Test summary: total: \d+, failed: (?P<errors>\d+), succeeded: (?P<expected>\d+), skipped: (?P<omitted>\d+), .*| {5}Passed: (?P<good>\d+)| {5}Failed: (?P<bad>\d+)| {4}Skipped: (?P<left>\d+))$`)
 	nextestTotal    = lazyregexp.New(`^ +Summary \[ *[\d.]+s\] +\d+(?:/\d+)? tests? run: (?P<counts>(?:.*?, (?P<errors>\d+) timed out)?.*)$`)
@@ -64,6 +64,20 @@ var (
 	}
 )
 
+// scalatestTotal matches the summary of ScalaTest, which sbt sums up once more.
+var scalatestTotal = lazyregexp.New(`^(?:\[\w+\] )?Tests: succeeded (?P<passed>\d+), failed (?P<failed>\d+), canceled (?P<skipped>\d+), ignored (?P<omitted>\d+), pending (?P<pending>\d+)$`)
+
+var scalatest = listed{total: scalatestTotal, test: sbt.test}
+
+// readScalatest reads ScalaTest's summary where sbt has none: in its own runner, in mill, behind a filter.
+func readScalatest(c *collector, outputs [][]byte) {
+	summed := false
+	eachLine(outputs, func(line string) { summed = summed || sbtTotal().MatchString(line) })
+	if !summed {
+		scalatest.read(c, outputs)
+	}
+}
+
 // swiftTest matches the line of a test of XCTest or of Swift Testing.
 var swiftTest = lazyregexp.New(`^(?:Test Case '(?P<case>[^']+)' (?P<ended>passed|failed|skipped) \([\d.]+ seconds\)\.?|(?:✔|✘|➜|[^ -~]) Test (?P<name>[^ ].*?) (?P<done>passed|failed|skipped)(?: after [\d.]+ seconds.*|\.|: .*)?)$`)
 
@@ -73,9 +87,20 @@ var swiftEnd = lazyregexp.New(`^(?:\s+Executed \d+ tests?, with |. Test run with
 // swiftRun matches the total of Swift Testing, which looks like the line of a test.
 var swiftRun = lazyregexp.New(`^run with \d+ tests?`)
 
-// readSwift counts the lines of tests, since the totals of XCTest contain each other.
+// swiftTotal matches the totals of XCTest and of Swift Testing.
+var swiftTotal = lazyregexp.New(`^(?:\s+Executed (?P<ran>\d+) tests?, with (?:(?P<skipped>\d+) tests? skipped and )?(?P<failed>\d+) failures?|. Test run with (?P<all>\d+) tests? .*passed)`)
+
+// readSwift counts the lines of tests, since the totals of XCTest contain each other. Without such lines, the largest total
+// counts.
 func readSwift(c *collector, outputs [][]byte) {
+	booked := c.booked()
+	var ran, failed, skipped int
 	eachLine(outputs, func(line string) {
+		if total := groups(swiftTotal, line); total != nil {
+			if n := atoi(total["ran"]) + atoi(total["all"]); n > ran {
+				ran, failed, skipped = n, atoi(total["failed"]), atoi(total["skipped"])
+			}
+		}
 		m := groups(swiftTest, line)
 		if m == nil || swiftRun().MatchString(m["name"]) {
 			return
@@ -90,4 +115,9 @@ func readSwift(c *collector, outputs [][]byte) {
 			c.Skipped++
 		}
 	})
+	if c.booked() == booked {
+		failed = min(failed, ran)
+		c.Passed += max(0, ran-failed-skipped)
+		c.Failed, c.Skipped = c.Failed+failed, c.Skipped+skipped
+	}
 }

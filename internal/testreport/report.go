@@ -141,6 +141,7 @@ var formats = []format{
 	{"doctest", false, doctestTotal, doctest.read},
 	{"pest", false, pestTotal, pest.read},
 	{"sbt", false, sbtTotal, sbt.read},
+	{"scalatest", false, scalatestTotal, readScalatest},
 	{"surefire", false, surefireTotal, surefire.read},
 	{"swift", false, swiftEnd, readSwift},
 }

@@ -59,6 +59,7 @@ var runners = map[string]func(n int) string{
 	"doctest":      counts("[doctest] test cases: %[1]d | %[1]d passed | 0 failed | 0 skipped\n[doctest] assertions: 6 | 6 passed | 0 failed |\n[doctest] Status: SUCCESS!"),
 	"pest":         counts("   PASS  Tests\\Unit\\ExampleTest\n  ✓ adds                     0.01s\n\n  Tests:    %d passed (6 assertions)\n  Duration: 0.05s"),
 	"sbt":          counts("[info] - should add\n[info] Tests: succeeded %[1]d, failed 0, canceled 0, ignored 0, pending 0\n[info] All tests passed.\n[info] Passed: Total %[1]d, Failed 0, Errors 0, Passed %[1]d"),
+	"scalatest":    counts("Run completed in 12 milliseconds.\nTests: succeeded %d, failed 0, canceled 0, ignored 0, pending 0\nAll tests passed."),
 	"surefire":     counts("[INFO] Tests run: %[1]d, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.01 s - in AppTest\n[INFO] \n[INFO] Results:\n[INFO] \n[INFO] Tests run: %[1]d, Failures: 0, Errors: 0, Skipped: 0"),
 	"swift": func(n int) string {
 		return "Test Suite 'All tests' started at 2026-11-28\n" + each(n, "Test Case 'AppTests.test%d' passed (0.01 seconds)") + fmt.Sprintf("\t Executed %d tests, with 0 failures (0 unexpected) in 0.1 (0.1) seconds\n", n)
@@ -114,6 +115,12 @@ func TestFurtherRunnersNameWhatFails(t *testing.T) {
 		{"catch2", "-------------------------------------------------------------------------------\nbad\n-------------------------------------------------------------------------------\na.cpp:7\n...............................................................................\n\na.cpp:8: FAILED:\n  CHECK( 1 == 2 )\n\n===============================================================================\ntest cases: 6 | 4 passed | 1 failed | 1 skipped\nassertions: 6 | 5 passed | 1 failed\n", 4, 1, 1, []string{"a.cpp:8"}},
 		{"pest", "   FAIL  Tests\\Unit\\ExampleTest\n  ✓ adds\n  ⨯ bad\n\n  Tests:    1 failed, 1 skipped, 4 passed (6 assertions)\n", 4, 1, 1, []string{`Tests\Unit\ExampleTest bad`}},
 		{"sbt", "[info] - should be bad *** FAILED ***\n[info]   1 did not equal 2 (A.scala:7)\n[error] Failed: Total 6, Failed 1, Errors 0, Passed 4, Ignored 1\n", 4, 1, 1, []string{"should be bad"}},
+		{"pytest", ".\r..\r...\r6 passed in 0.1s\r\n", 6, 0, 0, nil},
+		{"pytest", strings.Repeat("working\r", 50_000) + "6 passed in 0.1s\n", 6, 0, 0, nil},
+		{"scalatest", "Tests: succeeded 4, failed 1, canceled 0, ignored 1, pending 0\n*** 1 TEST FAILED ***\n", 4, 1, 1, nil},
+		{"swift", "\t Executed 2 tests, with 0 failures (0 unexpected) in 0.1 (0.1) seconds\n\t Executed 6 tests, with 1 test skipped and 1 failure (0 unexpected) in 0.1 (0.1) seconds\n", 4, 1, 1, nil},
+		{"swift", "✔ Test run with 6 tests passed after 0.002 seconds.\n", 6, 0, 0, nil},
+		{"bun", "6 pass\n0 fail\nRan 6 tests across 1 files. [12.00ms]\n", 6, 0, 0, nil},
 		{"surefire", "[ERROR] bad(x.AppTest)  Time elapsed: 0.01 s  <<< FAILURE!\norg.junit.ComparisonFailure: no\n[INFO] \n[INFO] Results:\n[INFO] \n[ERROR] Failures: \n[ERROR]   AppTest.bad:12 no\n[INFO] \n[ERROR] Tests run: 6, Failures: 1, Errors: 0, Skipped: 1\n", 4, 1, 1, []string{"bad(x.AppTest)"}},
 		{"swift", "Test Case '-[AppTests.AppTests testA]' passed (0.010 seconds).\nTest Case '-[AppTests.AppTests testBad]' failed (0.010 seconds).\n\t Executed 2 tests, with 1 failure (0 unexpected) in 0.1 (0.1) seconds\n", 1, 1, 0, []string{"-[AppTests.AppTests testBad]"}},
 		{"swift", "◇ Test run started.\n✔ Test adds() passed after 0.001 seconds.\n✘ Test bad() recorded an issue at A.swift:3:5: no\n✘ Test bad() failed after 0.001 seconds with 1 issue.\n✘ Test run with 2 tests failed after 0.002 seconds with 1 issue.\n", 1, 1, 0, []string{"bad()"}},
