@@ -23,14 +23,19 @@ import (
 
 // show keeps the current details in step with the state, for the Temporal UI and the CLI.
 func (r *run) show(ctx workflow.Context) {
-	workflow.SetCurrentDetails(ctx, Details(r.State()))
+	s, diff := r.State(), ""
+	if g := s.Gate; g != nil && g.OffersDiff() {
+		diff = r.diffs(r.host.Opened.Ref, g.Hash, shell.Join("pawl", "diff", s.Loop))
+	}
+	workflow.SetCurrentDetails(ctx, Details(s, diff))
 }
 
-// Details renders a state as Markdown: what the loop waits for and how to answer, then the state as a table.
-func Details(s loop.State) string {
+// Details renders a state as Markdown: what the loop waits for and how to answer, then the state as a table. diff is
+// the beginning of the diff that its gate asks about, as Markdown, "" if there is none here.
+func Details(s loop.State, diff string) string {
 	var w strings.Builder
 	if s.Gate != nil {
-		w.WriteString(gateDetails(s))
+		w.WriteString(gateDetails(s, diff))
 	}
 	w.WriteString("| | |\n|---|---|\n")
 	row := func(name, value string) {
@@ -88,18 +93,18 @@ func Details(s loop.State) string {
 }
 
 // gateDetails shows what waits and how to answer it, from the UI and from a shell.
-func gateDetails(s loop.State) string {
+func gateDetails(s loop.State, diff string) string {
 	var w strings.Builder
 	g := s.Gate
 	fmt.Fprintf(&w, "### Waiting: %s\n\n%s (gate %s, since %s)\n\n", g.Kind, markdown.Text(g.Summary), markdown.Code(g.ID), g.OpenedAt.Format(time.RFC3339))
-	if g.OffersDiff() {
+	if g.OffersDiff() && diff == "" {
 		fmt.Fprintf(&w, "%s shows all of it: every file, and the diff that the hash covers.\n\n", markdown.Code(shell.Join("pawl", "diff", s.Loop)))
 	}
 	if g.Kind == loop.GateContract {
 		w.WriteString(contractDetails(s))
 	}
 	w.WriteString(display.Ways(govern.Ways(s.Loop, *g, s.Budget)))
-	w.WriteString("\n")
+	w.WriteString("\n" + diff)
 	return w.String()
 }
 

@@ -49,7 +49,7 @@ func TestWordsOfAgentsInTheDetailsAreNoMarkdown(t *testing.T) {
 		sp.Session = map[string]string{"user": words}
 		start := launch.Of("demo-1", "pawl/demo-1", sp)
 		return map[string]string{
-			"waiting": workflows.Details(s), "ended": workflows.Details(ended), "steward": stewarding.Details(keeper), "start": start.Details, "summary": start.Summary,
+			"waiting": workflows.Details(s, ""), "ended": workflows.Details(ended, ""), "steward": stewarding.Details(keeper), "start": start.Details, "summary": start.Summary,
 		}
 	}
 	plain := pages("words")

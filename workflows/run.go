@@ -48,6 +48,7 @@ type run struct {
 	notifier                     notices.Notifier               // who is told
 	reports                      reports                        // what its steward has been told
 	attributes                   display.Attributes             // what Temporal lists about it
+	diffs                        display.Diffs                  // what its gates ask about, for the details
 	iteration                    iteration                      // the attempt at a change that is under way
 
 	kind    kind.Kind
@@ -79,7 +80,7 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 	if resume.Carry != nil {
 		carry = *resume.Carry
 	}
-	r := &run{kind: k, reserve: func() int64 { return 0 }, rules: newestRules(ctx), from: resume.Ledger, iteration: iteration{reworked: map[string]int{}}, Journal: journal.New(ctx, carry.Saved)}
+	r := &run{kind: k, reserve: func() int64 { return 0 }, rules: newestRules(ctx), from: resume.Ledger, diffs: display.DiffsOf(ctx), iteration: iteration{reworked: map[string]int{}}, Journal: journal.New(ctx, carry.Saved)}
 	r.host = hosting.New(r.Journal, carry.Opened, func() spec.Spec { return r.spec }, r.begun, r.show)
 	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
 		Messages: loop.Messages, Check: r.checkMessage, Answers: govern.Answers, Show: r.show,

@@ -63,6 +63,9 @@ func (a *Committer) Commit(ctx context.Context, in act.Commit) (act.Committed, e
 			return act.Committed{}, fmt.Errorf("hashing the change: %w", err)
 		}
 		if d.Hash != in.AllowNew {
+			if !in.Aside {
+				recording.NoteDiff(ctx, ws, loop.Gate{On: in.Head, Tree: out.Tree}.Preface(), in.Head, out.Tree, d.Hash)
+			}
 			out.NewFiles, out.NewFilesAll, out.NewFilesHash, out.NewFilesOn = Quoted(asks), len(asks), d.Hash, in.Head
 			out.NewRunnable = verdict.Runnable
 			return out, nil

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
+	"pawl/internal/workspace"
 	"pawl/test/actest"
 	"pawl/test/gittest"
 )
@@ -37,10 +38,17 @@ func TestA7_NewFilesAreCommittedByTheHashOfTheirChange(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, change.Hash, asked.NewFilesHash, "the approval of new files is not that of a proposal with the same diff")
 
+	noted, ok := workspace.Diff(l.Home, l.Opened.Ref, asked.NewFilesHash)
+	require.True(t, ok, "the Temporal UI shows what is asked")
+	require.Equal(t, []string{"New files on " + asked.NewFilesOn, "as the tree " + asked.Tree, "", "diff --git a/work/a b/work/a"}, noted.Lines[:4])
+	require.Equal(t, "+x", noted.Lines[len(noted.Lines)-1])
+
 	gittest.Write(t, l.Opened.Desk+"/work/a", "other\n")
 	changed := l.CommitDesk(asked.NewFilesHash)
 	require.Empty(t, changed.Commit, "the change is another by now")
 	require.NotEqual(t, asked.NewFilesHash, changed.NewFilesHash)
+	_, ok = workspace.Diff(l.Home, l.Opened.Ref, asked.NewFilesHash)
+	require.False(t, ok, "that change is nowhere any more")
 	require.NotEmpty(t, l.CommitDesk(changed.NewFilesHash).Commit)
 
 	l.Iterate()

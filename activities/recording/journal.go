@@ -15,6 +15,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/evidence"
+	"pawl/internal/excerpt"
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/govern"
@@ -22,6 +23,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/store"
 	"pawl/internal/telemetry"
+	"pawl/internal/workspace"
 )
 
 // Recorder records what happens to loops in their ledgers.
@@ -306,5 +308,19 @@ func ProposalOf(ctx context.Context, ws *hosted.Workspace, base, head string, an
 		return nil, fmt.Errorf("making the proposal: %w", err)
 	}
 	p.Hash, p.Files, p.Insertions, p.Deletions = d.Hash, d.Files, d.Insertions, d.Deletions
+	NoteDiff(ctx, ws, p.Preface(), base, head, p.Hash)
 	return &p, nil
+}
+
+// NoteDiff keeps on this host the beginning of a diff that a person is asked about, for the Temporal UI. Temporal
+// itself keeps nothing of it. Nothing depends on it, so an error is only logged.
+func NoteDiff(ctx context.Context, ws *hosted.Workspace, preface, base, head, hash string) {
+	w := &excerpt.Writer{}
+	err := ws.Objects.WriteProposal(ctx, preface, base, head, w)
+	if err == nil {
+		err = workspace.NoteDiff(ws.Machine.Home, ws.Ref, w.Excerpt(hash))
+	}
+	if err != nil && ctx.Err() == nil {
+		ws.Machine.Logger.Warn("the Temporal UI can't show the diff", "loop", ws.Loop, "error", err)
+	}
 }

@@ -25,6 +25,7 @@ var pure = []string{
 	"internal/charter",
 	"internal/detect",
 	"internal/evidence", "internal/evidence/sampling",
+	"internal/excerpt",
 	"internal/fault",
 	"internal/foreign",
 	"internal/govern",

@@ -39,6 +39,7 @@ import (
 	"pawl/internal/trigger"
 	"pawl/internal/workspace"
 	"pawl/workflows"
+	"pawl/workflows/display"
 	"pawl/workflows/stewarding"
 )
 
@@ -186,7 +187,7 @@ func (o Options) workers(a *activities.Activities, fatal func(error)) []worker.W
 		Identity: Identity(a.Host), WorkerStopTimeout: o.Worker.StopTimeout,
 		MaxHeartbeatThrottleInterval: heartbeatThrottle, DefaultHeartbeatThrottleInterval: heartbeatThrottle,
 		MaxConcurrentActivityExecutionSize: o.Worker.Activities, DeadlockDetectionTimeout: deadlock, StickyScheduleToStartTimeout: stickyTimeout,
-		OnFatalError: fatal, Interceptors: a.Interceptors(),
+		OnFatalError: fatal, Interceptors: append(a.Interceptors(), o.diffs().Interceptor()),
 	}
 	if o.Worker.Deployment != "" {
 		options.DeploymentOptions = worker.DeploymentOptions{
@@ -211,6 +212,17 @@ func (o Options) workers(a *activities.Activities, fatal func(error)) []worker.W
 	agents := worker.New(o.Client, act.AgentQueue(a.Host), options)
 	a.RegisterAgents(agents)
 	return []worker.Worker{shared, trees, agents}
+}
+
+// diffs reads what the activities of this host have kept of diffs that people are asked about.
+func (o Options) diffs() display.Diffs {
+	return func(ref, hash, all string) string {
+		diff, ok := workspace.Diff(o.Home, ref, hash)
+		if !ok {
+			return ""
+		}
+		return diff.Markdown(all)
+	}
 }
 
 // stop stops workers at the same time, because each waits for its steps.

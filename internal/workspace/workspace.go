@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pawl/internal/durable"
+	"pawl/internal/excerpt"
 	"pawl/internal/fault"
 	"pawl/internal/held"
 	"pawl/internal/home"
@@ -191,6 +192,22 @@ func NotePushed(h home.Home, ref, commit string) error {
 }
 
 func pushedFile(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "pushed.json") }
+
+// NoteDiff keeps the beginning of a diff that a person is asked about, in place of the one before.
+func NoteDiff(h home.Home, ref string, e excerpt.Excerpt) error {
+	if err := os.MkdirAll(held.At(Steps(h, ref)), 0o700); err != nil {
+		return fmt.Errorf("making the folder of the logs: %w", err)
+	}
+	return durable.CacheJSON(diffFile(h, ref), e)
+}
+
+// Diff returns the beginning of the diff with a hash, if this host has kept it.
+func Diff(h home.Home, ref, hash string) (e excerpt.Excerpt, ok bool) {
+	err := durable.ReadJSON(diffFile(h, ref), &e)
+	return e, err == nil && e.Hash == hash
+}
+
+func diffFile(h home.Home, ref string) string { return filepath.Join(Steps(h, ref), "gate-diff.json") }
 
 func file(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "workspace.json") }
 

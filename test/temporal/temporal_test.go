@@ -2,6 +2,7 @@ package temporal_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -469,6 +470,40 @@ func TestTemporalCLI_ClusterThatGoesAway(t *testing.T) {
 	require.Equal(t, []row{{"0", "10", "+0.00", "yes", "baseline"}, {"1", "11", "+1.00", "yes", "raise the number"}, {"2", "12", "+1.00", "yes", "raise the number"}}, w.Results(w.Loop))
 	require.Equal(t, 2, strings.Count(w.Read("at"), "\n"), "no step was done twice")
 }
+
+// TestTemporalUI_ShowsTheDiffThatAGateAsksAbout: whoever has only Temporal reads there what an approval covers, of new
+// files and of the change as a whole. Nothing in it acts, and the history has nothing of it.
+func TestTemporalUI_ShowsTheDiffThatAGateAsksAbout(t *testing.T) {
+	w := world.OnCluster(t, world.Raises+`; printf 'seen\342\200\256\033[2J\n\140\140\140\n# no heading\n' >work/new`).
+		Set(doc{"newFiles": "ask", "limits": doc{"iterations": 1}, "approvals": doc{"plan": "auto", "diff": "required"}})
+	w.Begin()
+	added := "+seen\\u{202e}\\u{1b}[2J\n+```\n+# no heading\n````\n\nThis is the whole diff that the hash covers.\n"
+	for _, gate := range []struct{ kind, begins string }{{"newFiles", "````diff\nNew files on "}, {"diff", "````diff\ndiff --git a/work/n"}} {
+		st := w.Stands("waiting")
+		require.Equal(t, gate.kind, st.Gate.Kind)
+		var metadata struct{ CurrentDetails string }
+		w.Query("__temporal_workflow_metadata", &metadata)
+		require.Contains(t, metadata.CurrentDetails, gate.begins)
+		require.Contains(t, metadata.CurrentDetails, added)
+		w.Tell("signal", "approve", `{"gate": "`+st.Gate.ID+`", "hash": "`+st.Gate.Hash+`"}`)
+		w.Until("the gate is answered", func() bool {
+			var now world.State
+			w.Query("state", &now)
+			return now.Gate == nil || now.Gate.ID != st.Gate.ID
+		})
+	}
+	w.Stands("completed")
+	var payloads strings.Builder
+	for _, m := range payloadData.FindAllStringSubmatch(w.Temporal("workflow", "show", "--workflow-id", w.Loop, "--output", "json"), -1) {
+		data, err := base64.StdEncoding.DecodeString(m[1])
+		require.NoError(t, err)
+		payloads.Write(data)
+	}
+	require.True(t, strings.Contains(payloads.String(), "raise the number"), "the payloads are read")
+	require.False(t, strings.Contains(payloads.String(), "no heading"), "the history has the diff")
+}
+
+var payloadData = regexp.MustCompile(`"data": "([^"]*)"`)
 
 var csrf = regexp.MustCompile(`_csrf=([^;]+)`)
 
