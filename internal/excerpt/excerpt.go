@@ -141,24 +141,27 @@ func fileOf(names string) string {
 // Markdown shows the excerpt. Nothing in it is read as Markdown. all is the command that shows the whole diff.
 func (e Excerpt) Markdown(all string) string {
 	var w strings.Builder
-	w.WriteString(markdown.Fenced("diff", strings.Join(e.Lines, "\n")))
-	w.WriteString("\n\n")
 	if e.More == 0 {
-		w.WriteString("This is the whole diff that the hash covers.\n\n")
-		return w.String()
+		w.WriteString("The diff that the hash covers:\n\n")
+	} else {
+		w.WriteString(e.leftOut(all) + "\n\n")
 	}
+	w.WriteString(markdown.Fenced("diff", strings.Join(e.Lines, "\n")) + "\n\n")
+	return w.String()
+}
 
+// leftOut says what is not shown, before what is shown: nobody reads on after a long diff.
+func (e Excerpt) leftOut(all string) string {
 	left := "1 more line is"
 	if e.More > 1 {
 		left = fmt.Sprintf("%d more lines are", e.More)
 	}
-	w.WriteString("**" + left + " not shown here**")
+	text := "The beginning of the diff that the hash covers. **" + left + " not shown here**"
 	if len(e.Files) > 0 {
-		w.WriteString(", of " + strings.Join(list.Map(e.Files, markdown.Code), ", "))
+		text += ", of " + strings.Join(list.Map(e.Files, markdown.Code), ", ")
 	}
 	if e.Rest > 0 {
-		fmt.Fprintf(&w, " and %s", evidence.Counted(e.Rest, "more file"))
+		text += " and " + evidence.Counted(e.Rest, "more file")
 	}
-	fmt.Fprintf(&w, ". The hash covers them too: %s shows all of it.\n\n", markdown.Code(all))
-	return w.String()
+	return text + ": " + markdown.Code(all) + " shows all of it."
 }

@@ -27,7 +27,7 @@ func TestAShortDiffIsShownWhole(t *testing.T) {
 	for _, piece := range []int{1, 7, 4096} {
 		e := excerptOf(t, header+"-10\n+11\n", piece)
 		require.Equal(t, Excerpt{Hash: "cafe", Lines: strings.Split(header+"-10\n+11", "\n")}, e)
-		require.Equal(t, "```diff\n"+header+"-10\n+11\n```\n\nThis is the whole diff that the hash covers.\n\n", e.Markdown("pawl diff x"))
+		require.Equal(t, "The diff that the hash covers:\n\n```diff\n"+header+"-10\n+11\n```\n\n", e.Markdown("pawl diff x"))
 	}
 }
 
@@ -45,8 +45,8 @@ func TestALongDiffEndsWithAWholeLineAndNamesTheFilesLeftOut(t *testing.T) {
 	require.Equal(t, 12*44-maxLines, e.More)
 	require.Equal(t, []string{"f3", "f4", "f5", "f6", "f7", "f8", "f9", "f10"}, e.Files, "the file that is shown in part too")
 	require.Equal(t, 1, e.Rest)
-	require.Contains(t, e.Markdown("pawl diff x"), "\n```\n\n**378 more lines are not shown here**, of `f3`, `f4`, `f5`, `f6`, `f7`, `f8`, `f9`, `f10` and 1 more file. "+
-		"The hash covers them too: `pawl diff x` shows all of it.\n")
+	require.True(t, strings.HasPrefix(e.Markdown("pawl diff x"), "The beginning of the diff that the hash covers. "+
+		"**378 more lines are not shown here**, of `f3`, `f4`, `f5`, `f6`, `f7`, `f8`, `f9`, `f10` and 1 more file: `pawl diff x` shows all of it.\n\n```diff\n"))
 }
 
 func TestAnExcerptIsBounded(t *testing.T) {
@@ -66,7 +66,7 @@ func TestAnExcerptIsBounded(t *testing.T) {
 func TestNothingInADiffActs(t *testing.T) {
 	e := excerptOf(t, header+"+a\u202eb\u200b\x1b[2Jc\xff\r\n+```\n+````\n+</pre><script>alert(1)</script>\n+# Approved\n", 3)
 	text := e.Markdown("pawl diff x")
-	require.True(t, strings.HasPrefix(text, "`````diff\n"), text)
+	require.Contains(t, text, "\n\n`````diff\n")
 	require.Equal(t, 2, strings.Count(text, "`````"))
 	require.Contains(t, text, `+a\u{202e}b\u{200b}\u{1b}[2Jc\xff\r`+"\n")
 	for _, hidden := range []string{"\u202e", "\u200b", "\x1b", "\r"} {

@@ -477,13 +477,13 @@ func TestTemporalUI_ShowsTheDiffThatAGateAsksAbout(t *testing.T) {
 	w := world.OnCluster(t, world.Raises+`; printf 'seen\342\200\256\033[2J\n\140\140\140\n# no heading\n' >work/new`).
 		Set(doc{"newFiles": "ask", "limits": doc{"iterations": 1}, "approvals": doc{"plan": "auto", "diff": "required"}})
 	w.Begin()
-	added := "+seen\\u{202e}\\u{1b}[2J\n+```\n+# no heading\n````\n\nThis is the whole diff that the hash covers.\n"
-	for _, gate := range []struct{ kind, begins string }{{"newFiles", "````diff\nNew files on "}, {"diff", "````diff\ndiff --git a/work/n"}} {
+	added := "+seen\\u{202e}\\u{1b}[2J\n+```\n+# no heading\n````\n"
+	for _, gate := range []struct{ kind, begins string }{{"newFiles", "New files on "}, {"diff", "diff --git a/work/n"}} {
 		st := w.Stands("waiting")
 		require.Equal(t, gate.kind, st.Gate.Kind)
 		var metadata struct{ CurrentDetails string }
 		w.Query("__temporal_workflow_metadata", &metadata)
-		require.Contains(t, metadata.CurrentDetails, gate.begins)
+		require.Contains(t, metadata.CurrentDetails, "The diff that the hash covers:\n\n````diff\n"+gate.begins)
 		require.Contains(t, metadata.CurrentDetails, added)
 		w.Tell("signal", "approve", `{"gate": "`+st.Gate.ID+`", "hash": "`+st.Gate.Hash+`"}`)
 		w.Until("the gate is answered", func() bool {
