@@ -144,9 +144,19 @@ func JudgeChange(ctx context.Context, ws *hosted.Workspace, at, head string, lef
 	if err := directives(ctx, ws, contract.Sealed, change.Files, judged.Files); err != nil {
 		return act.Committed{}, shape, verdict, err
 	}
-	verdict = govern.Judge(terms, contract.Sealed, judged, git.Quote)
+	verdict = govern.Judge(terms, asNamedNow(contract.Sealed), judged, git.Quote)
 	out.Violations = verdict.Violations
 	return out, shape, verdict, nil
+}
+
+// asNamedNow returns the seals with their paths as git.Quote shows them: an older version has escaped more.
+func asNamedNow(sealed []loop.Seal) []loop.Seal {
+	return list.Map(sealed, func(s loop.Seal) loop.Seal {
+		if s.Names == "" {
+			s.Path = git.Requoted(s.Path)
+		}
+		return s
+	})
 }
 
 // own marks the changed files that the loop itself has added: a file that the base lacks was not sealed.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -188,4 +189,29 @@ func TestE3_AnApplyThatWasCutOffIsTakenUpWhereverTheBaseIs(t *testing.T) {
 func sum(text string) string {
 	h := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(h[:])
+}
+
+// TestP3_ASealOfAnOlderContractHolds: an older version escaped every byte of a name beyond ASCII.
+func TestP3_ASealOfAnOlderContractHolds(t *testing.T) {
+	l := actest.BeginWith(t, spec.Deny, func(user string, doc map[string]any) {
+		gittest.Write(t, user+"/work/größe.sh", "wc -l work/a\n")
+		gittest.Git(t, user, "add", "-A")
+		gittest.Git(t, user, "commit", "-qm", "measure")
+		doc["verify"] = map[string]any{"command": "sh work/größe.sh"}
+	})
+	ws, err := l.Workspace(t.Context(), l.Opened.Ref)
+	require.NoError(t, err)
+	contract, err := ws.Book.Contract(t.Context(), l.Ledger)
+	require.NoError(t, err)
+	contract.Sealed = slices.Clone(contract.Sealed)
+	i := slices.IndexFunc(contract.Sealed, func(s loop.Seal) bool { return s.Path == "work/größe.sh" })
+	require.GreaterOrEqual(t, i, 0, "%v", contract.Sealed)
+	contract.Sealed[i].Path = `"work/gr\303\266\303\237e.sh"`
+	ws.Book.Bind(contract)
+	l.Iterate()
+	gittest.Write(t, l.Opened.Desk+"/work/größe.sh", "echo 0\n")
+	out := l.CommitDesk("")
+	require.Len(t, out.Violations, 1)
+	require.Equal(t, spec.RuleSealed, out.Violations[0].Rule)
+	require.Equal(t, "work/größe.sh", out.Violations[0].Path)
 }

@@ -5,11 +5,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"pawl/internal/list"
+	"pawl/internal/visible"
 )
 
 // RefName converts a loop ID to one component of a ref. Characters that git does not allow there become '-'. So does
@@ -120,30 +122,59 @@ func CheckHashes(hashes ...string) error {
 	return nil
 }
 
-// Quote returns a path as git shows it: unchanged if that is safe, else in double quotes with C escapes. So no name
-// can imitate a line, an escape sequence or another name.
+// Quote returns a path as git shows it with core.quotePath=false: unchanged if that is safe, else in double quotes with C
+// escapes. So no name can imitate a line, an escape sequence or another name. Unlike git, it escapes every character that
+// can't be seen.
 func Quote(path string) string {
-	if !strings.ContainsFunc(path, func(r rune) bool { return r < 0x20 || r >= 0x7f || r == '"' || r == '\\' }) {
+	if !strings.ContainsFunc(path, escaped) {
 		return path
 	}
 	var b strings.Builder
 	b.WriteByte('"')
-	for i := 0; i < len(path); i++ {
-		switch c := path[i]; {
-		case c == '"' || c == '\\':
+	for i := 0; i < len(path); {
+		r, n := utf8.DecodeRuneInString(path[i:])
+		switch {
+		case !escaped(r):
+			b.WriteString(path[i : i+n])
+		case r == '"' || r == '\\':
 			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c >= 0x07 && c <= 0x0d:
+			b.WriteRune(r)
+		case r >= 0x07 && r <= 0x0d:
 			b.WriteByte('\\')
-			b.WriteByte("abtnvfr"[c-0x07])
-		case c < 0x20 || c >= 0x7f:
-			fmt.Fprintf(&b, `\%03o`, c)
+			b.WriteByte("abtnvfr"[r-0x07])
 		default:
-			b.WriteByte(c)
+			octal(&b, path[i:i+n])
 		}
+		i += n
 	}
 	b.WriteByte('"')
 	return b.String()
+}
+
+// escaped reports whether Quote escapes a character. A byte that is no text reads as U+FFFD.
+func escaped(r rune) bool {
+	return r == '"' || r == '\\' || r == '\t' || r == utf8.RuneError || !visible.Shows(r)
+}
+
+func octal(b *strings.Builder, bytes string) {
+	for i := range len(bytes) {
+		fmt.Fprintf(b, `\%03o`, bytes[i])
+	}
+}
+
+// Requoted returns a path as Quote shows it that was quoted as git does by default, with every byte beyond ASCII escaped:
+// contracts of older versions have such names.
+func Requoted(quoted string) string {
+	inner, ok := strings.CutPrefix(quoted, `"`)
+	if !ok {
+		return quoted
+	}
+	inner = strings.TrimSuffix(inner, `"`)
+	path, err := strconv.Unquote(`"` + inner + `"`) // C's escapes are among Go's
+	if err != nil {
+		return quoted
+	}
+	return Quote(path)
 }
 
 // Printable escapes all characters that are not graphic, byte by byte as Quote does.
@@ -152,9 +183,7 @@ func Printable(s string) string {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if r == utf8.RuneError && n == 1 || !unicode.IsGraphic(r) {
-			for _, c := range []byte(s[i : i+n]) {
-				fmt.Fprintf(&b, `\%03o`, c)
-			}
+			octal(&b, s[i:i+n])
 		} else {
 			b.WriteString(s[i : i+n])
 		}

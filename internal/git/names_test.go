@@ -59,18 +59,30 @@ func TestOnlyWhatGitTakesForARefPasses(t *testing.T) {
 	}
 }
 
+// TestQuoteIsGitsOwn, but for what can't be seen: that is escaped, whatever git does.
 func TestQuoteIsGitsOwn(t *testing.T) {
 	dir, _ := gittest.UserRepo(t, nil)
 	for _, n := range gittest.WeirdNames {
 		gittest.Write(t, filepath.Join(dir, "d", n), "x")
 	}
 	gittest.Git(t, dir, "add", "-A")
-	shown := map[string]bool{}
-	for _, line := range strings.Split(gittest.Git(t, dir, "ls-files"), "\n") {
-		shown[line] = true
+	escapes := strings.Split(gittest.Git(t, dir, "-c", "core.quotePath=true", "ls-files"), "\n")
+	shows := strings.Split(gittest.Git(t, dir, "-c", "core.quotePath=false", "ls-files"), "\n")
+	names := strings.Split(strings.TrimRight(gittest.Git(t, dir, "ls-files", "-z"), "\x00"), "\x00")
+	require.Len(t, names, len(gittest.WeirdNames))
+	for i, name := range names {
+		want := shows[i]
+		if strings.ContainsAny(name, "\xff\u202e") {
+			want = escapes[i]
+		}
+		assert.Equal(t, want, git.Quote(name), "%q", name)
+		assert.Equal(t, want, git.Requoted(escapes[i]), "%q in a contract of an older version", name)
+		assert.Equal(t, want, git.Requoted(want), "%q", name)
 	}
-	require.Len(t, shown, len(gittest.WeirdNames))
-	for _, n := range gittest.WeirdNames {
-		assert.True(t, shown[git.Quote("d/"+n)], "%q is shown as %s", n, git.Quote("d/"+n))
+	for name, want := range map[string]string{
+		"src/grün.txt": "src/grün.txt", "日本/🦊": "日本/🦊", "gru\u0308n": "gru\u0308n", "ü\"": `"ü\""`,
+		"a\u00a0b": `"a\302\240b"`, "a\u200bb": `"a\342\200\213b"`, "\ufffd": `"\357\277\275"`, "ü\xff": `"ü\377"`,
+	} {
+		assert.Equal(t, want, git.Quote(name))
 	}
 }

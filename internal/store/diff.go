@@ -35,7 +35,7 @@ func (s *Store) Diff(ctx context.Context, base, head string, maxBytes int) (stri
 	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
 		return "", err
 	}
-	c := s.run.Command("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", base, head, "--")
+	c := s.run.Command("-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", base, head, "--")
 	var b bytes.Buffer
 	c.Stdout = func(r io.Reader) error {
 		if _, err := io.Copy(&b, io.LimitReader(r, int64(maxBytes))); b.Len() < maxBytes {

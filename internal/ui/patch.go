@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pawl/internal/git"
 	"pawl/internal/visible"
 )
 
@@ -23,8 +24,8 @@ func (s Style) Exact(line, color string) string {
 	})
 }
 
-// Patch writes a git patch for people: each line exact, and in colour if there is colour. It reads the patch and
-// nothing else, so a caller that hashes the reader knows what was shown.
+// Patch writes a git patch for people: each line exact but for the escapes of names in headers, and in colour if there
+// is colour. It reads the patch and nothing else, so a caller that hashes the reader knows what was shown.
 func (s Style) Patch(to io.Writer, patch io.Reader) error {
 	in := bufio.NewReader(patch)
 	h := hunk{}
@@ -33,6 +34,9 @@ func (s Style) Patch(to io.Writer, patch io.Reader) error {
 		if line != "" {
 			text := strings.TrimSuffix(line, "\n")
 			color := h.color(text)
+			if color == bold {
+				text = named(text)
+			}
 			shown := s.Exact(text, color)
 			if s.Color && color != "" {
 				shown = color + shown + reset
@@ -48,6 +52,19 @@ func (s Style) Patch(to io.Writer, patch io.Reader) error {
 			return err
 		}
 	}
+}
+
+var (
+	nameLine   = regexp.MustCompile(`^(?:diff --git|---|\+\+\+|rename (?:from|to)|copy (?:from|to)|Binary files) `)
+	quotedName = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+)
+
+// named returns a header of a patch with the names as pawl shows them elsewhere: git escapes every byte beyond ASCII.
+func named(header string) string {
+	if !nameLine.MatchString(header) {
+		return header
+	}
+	return quotedName.ReplaceAllStringFunc(header, git.Requoted)
 }
 
 // hunk is the position in a patch. The header of a hunk gives its number of lines, so content is never taken for a

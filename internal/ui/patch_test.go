@@ -82,3 +82,13 @@ func decolored(text string) string {
 	}
 	return text
 }
+
+func TestAPatchShowsNamesAsTheyAre(t *testing.T) {
+	header := `diff --git "a/gr\303\274n.txt" "b/a\342\200\213\"b"` + "\nindex 0000000..1111111 100644\n"
+	lines := `--- "a/gr\303\274n.txt"` + "\n+++ /dev/null\n@@ -1 +0,0 @@\n"
+	content := `--- "a/gr\303\274n.txt"` + "\n"
+	var b bytes.Buffer
+	require.NoError(t, ui.Style{}.Patch(&b, strings.NewReader(header+lines+content+`rename to "\346\227\245"`)))
+	require.Equal(t, `diff --git a/grün.txt "b/a\342\200\213\"b"`+"\nindex 0000000..1111111 100644\n"+
+		"--- a/grün.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n"+content+"rename to 日\n", b.String())
+}

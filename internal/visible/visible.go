@@ -24,7 +24,7 @@ func Line(line string, mark func(string) string) string {
 		switch {
 		case r == utf8.RuneError && line[i] != 0xEF: // U+FFFD itself begins with that
 			b.WriteString(mark(fmt.Sprintf(`\x%02x`, line[i])))
-		case shows(r):
+		case Shows(r):
 			b.WriteRune(r)
 		case r == '\r':
 			b.WriteString(mark(`\r`))
@@ -57,9 +57,9 @@ func plainly(line string) bool {
 	return true
 }
 
-// shows reports whether people can see a character, and see what it is. U+2800 is a braille cell without
+// Shows reports whether people can see a character, and see what it is. U+2800 is a braille cell without
 // a dot.
-func shows(r rune) bool {
+func Shows(r rune) bool {
 	return r == '\t' || unicode.IsPrint(r) && r != '\u2800' &&
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
