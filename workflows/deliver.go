@@ -311,6 +311,9 @@ func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.Guar
 		passed.Step, passed.Judgement = c.name, l.judgement(out, unless(out.OK(), c.reason))
 		passed.Judgement.Flaky = flaky
 		l.iteration.flaky = loop.Union(l.iteration.flaky, flaky)
+		if c.name == "guard" {
+			l.iteration.vanished = out.Vanished
+		}
 		phaseOver := out.TimedOut && l.phaseLeft() == 0 // and not its own limit (L10)
 		judged = govern.GuardVerdict{Command: c.name, Passed: out.OK(), TimedOut: phaseOver, Why: out.Ending()}
 		if !out.OK() {

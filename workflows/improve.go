@@ -253,7 +253,7 @@ func (l *improve) modify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	said := evidence.Description(cmp.Or(out.Description, it.idea))
 	it.description = cmp.Or(cmp.Or(said, failed), "change without a description")
 	it.evidence, it.files, it.area, it.tree, it.metric = evidenceOf(out.Outcome), nil, "", "", nil
-	it.note, it.samples, it.metrics, it.evaluations, it.passing, it.flaky = "", nil, nil, 0, 0, nil
+	it.note, it.samples, it.metrics, it.evaluations, it.passing, it.flaky, it.vanished = "", nil, nil, 0, 0, nil, ""
 	return l.law().AfterWriter(failed != ""), nil
 }
 
@@ -383,7 +383,7 @@ func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	judged.Flaky = flaky
 	l.judgedBy(ctx, "guard", nil, judged)
 	it := &l.iteration
-	it.flaky = flaky
+	it.flaky, it.vanished = flaky, out.Vanished
 	it.passing = out.Tests
 	it.evidence = append(it.evidence, evidenceOf(out)...)
 	if !out.OK() {

@@ -171,6 +171,11 @@ func TestP0_VanishedTestsAreNotedOnce(t *testing.T) {
 	p := play(t, w, doc, nil)
 	noted := list.Map(p.events(loop.Warned), func(e loop.Event) string { return e.Step + " " + e.Reason })
 	require.Equal(t, []string{"guard gone: a", "guard gone: a, b"}, noted)
+	var kept []string
+	for _, k := range p.final.Kept {
+		kept = append(kept, k.Vanished)
+	}
+	require.Equal(t, []string{"gone: a", "gone: a", "gone: a, b"}, kept)
 	require.Equal(t, []string{"logs", "logs", "logs"}, logs, "the log of the unchanged code has the names")
 }
 

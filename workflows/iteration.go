@@ -38,6 +38,7 @@ type iteration struct {
 	evaluations int                 // of verify, since the attempt began
 	passing     int                 // how many tests passed in the guard, if its output says that
 	flaky       []string            // what failed in the guard, and then did not on the same tree
+	vanished    string              // which tests of the unchanged code the guard no longer has
 	guardFailed string              // the signature of the last attempt's failure in the guard, "" if it has none
 	note        string              // about the change; it is not a verdict
 	accepted    string              // the commit that passed the guard gate of a Deliver loop
@@ -334,6 +335,9 @@ func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 		Commit: it.accepted, PhaseMs: maps.Clone(it.phaseMs), DurationMs: now.Sub(s.IterationStart).Milliseconds(), Attempts: s.Attempt,
 		Files: it.files, Evidence: it.evidence, EndedAt: now.UTC(), Metric: s.Best, Tree: it.tree, Note: it.note,
 		Suspicious: m.Kept && m.Suspicious, Flaky: it.flaky, Metrics: it.metrics.Values(), Agent: strings.Join(it.agents, ", "),
+	}
+	if m.Kept {
+		record.Vanished = loop.Clip(it.vanished, 300)
 	}
 	if note := flakyNote(it.flaky); note != "" {
 		record.Note = strings.TrimPrefix(record.Note+"; "+note, "; ")

@@ -201,7 +201,7 @@ func (r *run) judgement(out act.Outcome, reason string) *loop.Judgement {
 	return &loop.Judgement{
 		Passed: out.OK() && reason == "", Reason: reason, ExitCode: out.ExitCode,
 		DurationMs: out.ElapsedMs, Log: out.Log, Iteration: r.State().Iteration, Policy: r.spec.Guard.Policy, Leftovers: out.Leftovers,
-		Passing: out.Tests, Tested: out.Tested,
+		Passing: out.Tests, Tested: out.Tested, Vanished: out.Vanished,
 	}
 }
 

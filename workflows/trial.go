@@ -106,7 +106,7 @@ func (l *improve) asTried(ctx workflow.Context, t loop.Trial) govern.Move {
 // guardedAsTried returns the move that follows from the guard's result in the trial.
 func (l *improve) guardedAsTried(ctx workflow.Context, j loop.Judgement) govern.Move {
 	l.judgedBy(ctx, "guard", nil, l.now(j))
-	l.iteration.flaky = j.Flaky
+	l.iteration.flaky, l.iteration.vanished = j.Flaky, j.Vanished
 	if l.iteration.passing = j.Passing; !j.Passed {
 		l.iteration.shown = j.Log
 	}

@@ -151,6 +151,9 @@ func TestTestsThatVanishAreNamed(t *testing.T) {
 		}
 		require.Equal(t, want, out.Vanished, c.command)
 	}
+	other := run(7, `printf '  2 passing (3ms)\n'`, base.Tested)
+	require.True(t, other.OK())
+	require.Equal(t, "the tests are reported by mocha, on the unchanged code by tap; whether the same ones ran is not known", other.Vanished)
 	lost := *base.Tested
 	lost.Log += "-gone"
 	require.Empty(t, run(9, `printf 'ok 1 - c\nok 2 - d\n1..2\n'`, &lost).Vanished, "the host of the baseline is gone")

@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -298,7 +299,12 @@ func (w *Work) gone(out *act.Outcome, known string, report testreport.Report) er
 	if err != nil {
 		return fmt.Errorf("reading what the guard printed on the unchanged code: %w", err)
 	}
-	if names := testreport.Gone(testreport.Read(printed...), report); len(names) > 0 {
+	before := testreport.Read(printed...)
+	if before.Format != "" && report.Format != before.Format {
+		out.Vanished = fmt.Sprintf("the tests are reported by %s, on the unchanged code by %s; whether the same ones ran is not known", cmp.Or(report.Format, "nothing that pawl reads"), before.Format)
+		return nil
+	}
+	if names := testreport.Gone(before, report); len(names) > 0 {
 		out.Vanished = "tests that passed on the unchanged code are no longer among those that pass: " + git.QuoteSome(names)
 	}
 	return nil

@@ -94,6 +94,9 @@ func SuspicionPoints(s loop.State) (points []string) {
 // MarkedPoints says about a proposal what a person has to know who decides about it, the unproven head first.
 func MarkedPoints(s loop.State) []string {
 	points := SuspicionPoints(s)
+	if vanished := loop.Vanished(s.Kept); vanished != "" {
+		points = append(points, vanished)
+	}
 	if unproven := Unproven(s); unproven != "" {
 		return append([]string{unproven}, points...)
 	}

@@ -98,4 +98,10 @@ func TestP6_TheGateNamesWhatIsSuspicious(t *testing.T) {
 	require.Equal(t, []string{
 		"iteration 2 is kept and suspicious: b", "iteration 3 is set aside, it measured 0: c (git show 0123456789)",
 	}, govern.SuspicionPoints(s))
+	s.Kept[0].Vanished, s.Kept[1].Vanished = "gone: a", "gone: a, b"
+	points := govern.MarkedPoints(s)
+	require.Equal(t, "gone: a, b", points[len(points)-1], "the last kept change is the head")
+	require.NotContains(t, points, "gone: a")
+	s.Kept = append(s.Kept, loop.Kept{Iteration: 4})
+	require.NotContains(t, govern.MarkedPoints(s), "gone: a, b", "the head has them again")
 }

@@ -427,7 +427,7 @@ func applyStep(s *State, e Event) {
 
 // keptOf returns the commit of a kept iteration.
 func keptOf(r Iteration) Kept {
-	return Kept{Iteration: r.N, Commit: r.Commit, Description: r.Description, Suspicious: r.Suspicious, Flaky: len(r.Flaky) > 0}
+	return Kept{Iteration: r.N, Commit: r.Commit, Description: r.Description, Suspicious: r.Suspicious, Flaky: len(r.Flaky) > 0, Vanished: r.Vanished}
 }
 
 // record appends a finished iteration and updates the analysis.

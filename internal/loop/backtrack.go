@@ -27,6 +27,7 @@ type Node struct {
 	Description string `json:"description"`
 	Suspicious  bool   `json:"suspicious,omitempty"`
 	Flaky       bool   `json:"flaky,omitempty"`
+	Vanished    string `json:"vanished,omitempty"`
 	// Metric is the mean of fresh samples if the metric varies, and nil if verify is another command now.
 	Metric *evidence.Decimal `json:"metric,omitempty"`
 	Count  int               `json:"count"`          // how many kept changes there are from the baseline up to this one
@@ -159,6 +160,7 @@ func (s *State) keptOn(on int, e Event) {
 		b.Kept = list.Last(append(b.Kept, Node{
 			Iteration: e.Record.N, On: on, Commit: e.Record.Commit, Tree: e.Record.Tree, Description: Clip(e.Record.Description, 200),
 			Metric: e.Metric, Count: s.KeptCount, Suspicious: e.Record.Suspicious, Flaky: len(e.Record.Flaky) > 0,
+			Vanished: e.Record.Vanished,
 		}), KeepCommits)
 	})
 }
@@ -185,7 +187,7 @@ func (s *State) goOn(head string, from, count int, best *evidence.Decimal) {
 	s.Best, s.BestIteration = best, from
 	s.KeptCount, s.Discarded = count, s.Discarded+s.KeptCount-count
 	s.Kept = append([]Kept{}, list.Map(s.Backtrack.Line(from), func(n Node) Kept {
-		return Kept{Iteration: n.Iteration, Commit: n.Commit, Description: n.Description, Suspicious: n.Suspicious, Flaky: n.Flaky}
+		return Kept{Iteration: n.Iteration, Commit: n.Commit, Description: n.Description, Suspicious: n.Suspicious, Flaky: n.Flaky, Vanished: n.Vanished}
 	})...)
 }
 

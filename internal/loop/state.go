@@ -339,7 +339,9 @@ type Judgement struct {
 	Passing    int                 `json:"passing,omitempty"` // of a guard: how many tests passed, if its output says that
 	Tested     *Tested             `json:"tested,omitempty"`  // of a guard or test run that exits 0: what its output shows
 	Flaky      []string            `json:"flaky,omitempty"`   // of a guard that failed, then passed twice on the same tree: what had failed
-	Tests      *Tests              `json:"tests,omitempty"`
+	// Vanished says of a guard that passed which tests of the unchanged code it no longer has, "" if none.
+	Vanished string `json:"vanished,omitempty"`
+	Tests    *Tests `json:"tests,omitempty"`
 	// Leftovers are the paths that the command left in the tree and that git does not ignore.
 	Leftovers []string `json:"leftovers,omitempty"`
 }
@@ -464,6 +466,9 @@ type Iteration struct {
 	// Flaky is what failed in the guard, and then did not when it ran again on the same tree.
 	Flaky []string `json:"flaky,omitempty"`
 
+	// Vanished says which tests of the unchanged code the guard of a kept change no longer has.
+	Vanished string `json:"vanished,omitempty"`
+
 	Branch int `json:"branch,omitempty"` // the branch that the loop explored (limits.backtrack), 0 for none
 
 	// Unmeasured says that Metric is that of the reference: the change was never measured.
@@ -498,6 +503,15 @@ type Kept struct {
 	Description string `json:"description"`
 	Suspicious  bool   `json:"suspicious,omitempty"`
 	Flaky       bool   `json:"flaky,omitempty"` // its guard failed, and then passed twice
+	Vanished    string `json:"vanished,omitempty"`
+}
+
+// Vanished says which tests of the unchanged code the guard no longer has at the last of the kept changes, "" if none.
+func Vanished(kept []Kept) string {
+	if len(kept) == 0 {
+		return ""
+	}
+	return kept[len(kept)-1].Vanished
 }
 
 // SetAside is a change that was undone because it improved too much to be kept unseen.

@@ -117,6 +117,8 @@ func TestFurtherRunnersNameWhatFails(t *testing.T) {
 		{"sbt", "[info] - should be bad *** FAILED ***\n[info]   1 did not equal 2 (A.scala:7)\n[error] Failed: Total 6, Failed 1, Errors 0, Passed 4, Ignored 1\n", 4, 1, 1, []string{"should be bad"}},
 		{"pytest", ".\r..\r...\r6 passed in 0.1s\r\n", 6, 0, 0, nil},
 		{"pytest", strings.Repeat("working\r", 50_000) + "6 passed in 0.1s\n", 6, 0, 0, nil},
+		{"tap", "t/a.t .. \nok 1 - a\nok 2 - b\n1..2\nok\nt/b.t .. \n1..1\nok 1 - c\nok\nAll tests successful.\nFiles=2, Tests=3,  0 wallclock secs\nResult: PASS\n", 3, 0, 0, nil},
+		{"tap", "1..2\nok\nok\n", 2, 0, 0, nil},
 		{"scalatest", "Tests: succeeded 4, failed 1, canceled 0, ignored 1, pending 0\n*** 1 TEST FAILED ***\n", 4, 1, 1, nil},
 		{"swift", "\t Executed 2 tests, with 0 failures (0 unexpected) in 0.1 (0.1) seconds\n\t Executed 6 tests, with 1 test skipped and 1 failure (0 unexpected) in 0.1 (0.1) seconds\n", 4, 1, 1, nil},
 		{"swift", "✔ Test run with 6 tests passed after 0.002 seconds.\n", 6, 0, 0, nil},

@@ -90,6 +90,7 @@ func (r *tapReader) line(line string) {
 		if r.last = nil; indent == 0 {
 			r.planned = count(r.planned + atoi(m[1]))
 		}
+	case line == "ok" && r.planned > 0 && r.seen >= r.planned: // prove -v says so of the file
 	case m.by(tapTest, text):
 		r.point(indent/4, m[1] == "", m[2], m[3])
 	}

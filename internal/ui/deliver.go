@@ -90,6 +90,7 @@ func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 		}
 		f.add("flaky", names(d.Flaky))
 	}
+	f.add("vanished", Clean(loop.Vanished(r.Kept)))
 	if d.Review != nil {
 		f.add("review", append([]string{reviewed(*d.Review)}, s.Review(*d.Review)[1:]...)...)
 	}

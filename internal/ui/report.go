@@ -59,6 +59,7 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 		b.WriteString("\nRecommendation: " + cmp.Or(r.Recommendation, "–") + meaning[r.Recommendation])
 	}
 	b.WriteString(Around("\nGuard: ", Clean(r.Tested.String()), ""))
+	b.WriteString(s.paint(yellow, Around("\nVanished: ", Clean(loop.Vanished(r.Kept)), "")))
 	lines := strings.Split(b.String(), "\n")
 	for i, line := range lines {
 		lines[i] = s.Hang(line, 4)

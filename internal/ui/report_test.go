@@ -28,6 +28,10 @@ func TestP9_TheReportHasTheFormOfTheSource(t *testing.T) {
 	tested := result()
 	tested.Tested = &loop.Tested{Format: "pytest", Passed: 6, Skipped: 1}
 	require.Contains(t, style.Report(kind.Improve, loop.Completed, tested, ui.Delivery{}), "\nGuard: 6 passed, 1 skipped (pytest)")
+	tested.Kept = []loop.Kept{{Vanished: "gone: a"}, {Vanished: "gone: a, b"}}
+	require.Contains(t, style.Report(kind.Improve, loop.Completed, tested, ui.Delivery{}), "\nVanished: gone: a, b")
+	require.NotContains(t, style.Report(kind.Improve, loop.Completed, tested, ui.Delivery{}), "Vanished: gone: a\n")
+	require.Contains(t, style.Report(kind.Deliver, loop.Completed, tested, ui.Delivery{}), "gone: a, b")
 	many := result()
 	many.KeptCount = 102
 	golden(t, "report-capped", style.Report(kind.Improve, loop.Completed, many, ui.Delivery{}))
