@@ -15,6 +15,7 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -171,6 +172,20 @@ func (f *fakeTemporal) take(name string, m loop.Message) (string, error) {
 }
 
 func (f *fakeTemporal) Close() {}
+
+// GetWorkflowHistory says that a worker has taken the loop.
+func (f *fakeTemporal) GetWorkflowHistory(context.Context, string, string, bool, enumspb.HistoryEventFilterType) client.HistoryEventIterator {
+	return &takenHistory{}
+}
+
+type takenHistory struct{ read bool }
+
+func (h *takenHistory) HasNext() bool { return !h.read }
+
+func (h *takenHistory) Next() (*historypb.HistoryEvent, error) {
+	h.read = true
+	return &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED}, nil
+}
 
 func (f *fakeTemporal) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, name any, args ...any) (client.WorkflowRun, error) {
 	f.mu.Lock()

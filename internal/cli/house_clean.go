@@ -202,6 +202,7 @@ func (c *cleaning) unrecorded(ctx context.Context, id string) error {
 	case found < 0:
 		return fault.New(fault.LoopNotFound, "this host has no loop %s", id)
 	case loop.Status(rows[found].Status).Ended():
+		c.s.ForgetUnbegun(id)
 		c.s.app.say("nothing of %s is on this host", ui.Clean(id))
 	default:
 		c.Kept = append(c.Kept, Keeping{id, "everything", "it has not ended"})

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 
 	"github.com/spf13/cobra"
 	sdk "go.temporal.io/sdk/client"
 
 	"pawl/internal/client"
+	"pawl/internal/kind"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
 )
@@ -59,16 +61,33 @@ func (a *app) start(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	v := s.started(id, run, client.Loop, s.Served(ctx))
+	v, err := s.started(ctx, id, run, sp.Kind, sp.Repo.Address(), false)
+	if err != nil {
+		return err
+	}
 	return a.output(v, a.style().Started(v, o.ledger == "" && sp.Approvals.Plan != spec.Auto)) // a ledger has its approval
 }
 
-// started returns what to tell about a loop or a steward that was started, and says it at once if no worker serves it.
-func (s *session) started(id string, run sdk.WorkflowRun, of client.Family, served bool) ui.Started {
-	if !served {
-		s.app.say("no worker takes loops now; this %s waits until one does: %s", of.Word, s.AWorker())
+// started returns what to tell about a loop or a steward that was started; served says that this process works for it. It says at once if no
+// worker serves it, and notes it on this host if only the engine of this process knows it.
+func (s *session) started(ctx context.Context, id string, run sdk.WorkflowRun, kindName, repo string, served bool) (ui.Started, error) {
+	started := ui.Started{
+		Loop: id, Run: run.GetRunID(), Address: s.temporal.Address, Namespace: s.temporal.Namespace,
+		Worker: served || s.Served(ctx), UI: s.link(id),
 	}
-	return ui.Started{
-		Loop: id, Run: run.GetRunID(), Address: s.temporal.Address, Namespace: s.temporal.Namespace, Worker: served, UI: s.link(id),
+	if started.Worker {
+		return started, nil
 	}
+	family := client.Loop
+	if kindName == kind.Steward.Name {
+		family = client.Steward
+	}
+	s.app.say("no worker takes loops now; this %s waits until one does: %s", family.Word, s.AWorker())
+	if s.engine == nil { // any host may take it
+		return started, nil
+	}
+	if err := s.NoteStarted(id, run.GetRunID(), kindName, repo); err != nil {
+		return started, fmt.Errorf("noting that %s was started: %w", id, err)
+	}
+	return started, nil
 }

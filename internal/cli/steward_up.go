@@ -9,10 +9,10 @@ import (
 	"pawl/activities/preflight"
 	"pawl/config"
 	"pawl/internal/charter"
-	"pawl/internal/client"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/home"
+	"pawl/internal/kind"
 	"pawl/internal/list"
 	"pawl/internal/schedule"
 )
@@ -108,7 +108,10 @@ func (a *app) stewardUp(ctx context.Context, file string, o stewardStart) error 
 		return fault.New(fault.InfrastructureError, "the steward %s was started, but its schedules could not be set: %v", c.Name, err).
 			Advise("Stop it with `pawl steward stop " + c.Name + "` and start it again.")
 	}
-	v := s.started(c.Name, run, client.Steward, !o.detach || s.Served(ctx))
+	v, err := s.started(ctx, c.Name, run, kind.Steward.Name, c.Repo.Address(), !o.detach)
+	if err != nil {
+		return err
+	}
 	if err := a.output(v, a.style().StewardStarted(v)); err != nil {
 		return err
 	}

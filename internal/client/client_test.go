@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -34,6 +35,37 @@ type service struct {
 	status  enumspb.WorkflowExecutionStatus
 	via     string // how the last message came
 	sent    loop.Message
+
+	taken      bool // a worker has taken its first task
+	terminated bool
+}
+
+// No worker polls.
+func (s *service) DescribeTaskQueue(context.Context, string, enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+	return &workflowservice.DescribeTaskQueueResponse{}, nil
+}
+
+func (s *service) GetWorkflowHistory(context.Context, string, string, bool, enumspb.HistoryEventFilterType) sdk.HistoryEventIterator {
+	types := []enumspb.EventType{enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED}
+	if s.taken {
+		types = append(types, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED)
+	}
+	return &history{types}
+}
+
+type history struct{ types []enumspb.EventType }
+
+func (h *history) HasNext() bool { return len(h.types) > 0 }
+
+func (h *history) Next() (*historypb.HistoryEvent, error) {
+	e := &historypb.HistoryEvent{EventType: h.types[0]}
+	h.types = h.types[1:]
+	return e, nil
+}
+
+func (s *service) TerminateWorkflow(context.Context, string, string, string, ...any) error {
+	s.terminated = true
+	return nil
 }
 
 func (s *service) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
@@ -178,6 +210,45 @@ func TestALoopIsShownAsItsRunEndedWithoutAnEngineToo(t *testing.T) {
 		_, ended := workspace.NotedEnd(c.Home, r)
 		require.False(t, ended, "it was opened again since")
 	}
+}
+
+// A loop that was started while no worker ran is known to the engine alone, and to the note of `pawl start`.
+func TestE15_ALoopThatNoWorkerHasTakenIsListedAndHalted(t *testing.T) {
+	s := &service{silent: true}
+	c := reach(t, s)
+	require.NoError(t, c.NoteStarted("here", "run-1", "improve", "/src"))
+	c.SDK, c.Bring = nil, func(context.Context) error { c.SDK = s; return nil }
+	rows, err := c.Kept(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"here", "opening", "/src"}, []string{rows[0].Loop, rows[0].Status, rows[0].Repo})
+	_, err = c.Snapshot(t.Context(), "here")
+	require.Equal(t, fault.NoWorker, fault.CodeOf(err))
+	_, err = c.Send(t.Context(), "here", "pause", loop.Message{})
+	require.Equal(t, fault.NoWorker, fault.CodeOf(err), "nobody would ever read it")
+
+	sent, err := c.Send(t.Context(), "here", "halt", loop.Message{})
+	require.NoError(t, err)
+	require.Equal(t, "halted before it began", sent.Reply)
+	require.True(t, s.terminated)
+	c.SDK = nil
+	rows, err = c.Kept(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "halted", rows[0].Status)
+	_, err = c.Send(t.Context(), "here", "halt", loop.Message{})
+	require.Equal(t, fault.GateClosed, fault.CodeOf(err))
+	require.True(t, c.ForgetUnbegun("here"))
+	rows, err = c.Kept(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, rows)
+}
+
+// A worker that is away now has taken the loop before: what it has done has to be recorded, so the halt waits for it.
+func TestE15_AHaltOfALoopThatHasBegunWaitsForAWorker(t *testing.T) {
+	s := &service{silent: true, taken: true}
+	sent, err := reach(t, s).Send(t.Context(), "here", "halt", loop.Message{})
+	require.NoError(t, err)
+	require.Equal(t, "signal", sent.Via)
+	require.False(t, s.terminated)
 }
 
 // TestE3_AMessageThatWaitsForAWorkerNamesItsGate: when a worker comes, another gate may be open.

@@ -13,12 +13,13 @@ import (
 type Family struct {
 	Word                   string // loop
 	show, again, ownGroups string // commands: to see one, to start one again, and the group with its other commands
+	end                    string // the command that ends one
 }
 
 // The families.
 var (
-	Loop    = Family{"loop", "pawl show", "pawl run", "pawl"}
-	Steward = Family{"steward", "pawl steward show", "pawl steward up", "pawl steward"}
+	Loop    = Family{"loop", "pawl show", "pawl run", "pawl", "pawl halt"}
+	Steward = Family{"steward", "pawl steward show", "pawl steward up", "pawl steward", "pawl steward stop"}
 )
 
 // Of returns the family of a kind.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -304,6 +305,13 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 			r.Trouble = c.unreadable(ctx, record)
 		}
 		rows = append(rows, r)
+	}
+	started, err := c.unbegun(records)
+	if err != nil {
+		return nil, fmt.Errorf("reading which loops wait for a worker: %w", err)
+	}
+	for _, r := range started {
+		rows = append(rows, unbegunRow(r))
 	}
 	newestFirst(rows)
 	return c.tornRows(rows), nil

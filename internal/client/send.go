@@ -20,7 +20,7 @@ import (
 type Sent struct {
 	Loop    string `json:"loop"`
 	Message string `json:"message"`
-	Via     string `json:"via"` // update, or signal if no worker answered; for an ended loop, ledger or workflow
+	Via     string `json:"via"` // update, or signal if no worker answered; ledger or workflow for a loop that has ended or not begun
 	Reply   string `json:"reply,omitempty"`
 	Already bool   `json:"already,omitempty"` // the proposal had this answer before, and nothing was recorded
 
@@ -102,8 +102,7 @@ func carry[M any](ctx context.Context, c *Client, id, name string, m message[M])
 		}
 	}
 	if c.SDK == nil {
-		out.Via = "signal"
-		return out, leave(ctx, c, id, name, m)
+		return leave(ctx, c, id, name, m)
 	}
 	if err := c.alive(ctx, id, m.Family); err != nil {
 		return out, err
@@ -115,6 +114,11 @@ func carry[M any](ctx context.Context, c *Client, id, name string, m message[M])
 	case err != nil && ctx.Err() != nil:
 		return out, context.Cause(ctx)
 	case err != nil: // it waits for a worker, and may find another gate open then
+		if name == loop.MessageHalt && m.Family == Loop { // a steward has schedules, which its worker removes
+			if done, err := c.haltUnbegun(ctx, id); done || err != nil {
+				return endedUnbegun(id), err
+			}
+		}
 		out.Via = "signal"
 		open, _, _ = m.recorded() // none if this host has no ledger
 		return out, c.SDK.SignalWorkflow(ctx, id, "", name, m.bound(open))
@@ -124,28 +128,49 @@ func carry[M any](ctx context.Context, c *Client, id, name string, m message[M])
 	return out, err
 }
 
+// endedUnbegun is the result of a halt that ended a loop or steward which no worker had taken.
+func endedUnbegun(id string) Sent {
+	return Sent{Loop: id, Message: loop.MessageHalt, Via: "workflow", Reply: "halted before it began"}
+}
+
 // leave leaves a message on a host where nothing runs. It starts an engine for that time and sends a signal, which
 // the addressee gets once a worker runs.
-func leave[M any](ctx context.Context, c *Client, id, name string, m message[M]) error {
+func leave[M any](ctx context.Context, c *Client, id, name string, m message[M]) (Sent, error) {
+	out := Sent{Loop: id, Message: name, Via: "signal"}
+	started, unbegun := c.noted(id)
+	switch {
+	case unbegun && started.Closed:
+		return out, m.over(id, string(loop.Halted))
+	case unbegun && name != loop.MessageHalt:
+		return out, c.notBegun(m.Family, id)
+	}
 	open, refused, err := m.recorded()
-	if err != nil {
-		return err
+	if err != nil && !unbegun {
+		return out, err
 	}
 	payload := m.bound(open)
-	if err := refused(payload); err != nil {
-		return err
+	if !unbegun {
+		if err := refused(payload); err != nil {
+			return out, err
+		}
 	}
 	if c.Bring == nil {
-		return NoEngine()
+		return out, NoEngine()
 	}
 	if err := c.Bring(ctx); err != nil {
-		return err
+		return out, err
+	}
+	if unbegun && m.Family == Loop {
+		done, err := c.haltUnbegun(ctx, id)
+		if done || err != nil {
+			return endedUnbegun(id), err
+		}
 	}
 	err = c.SDK.SignalWorkflow(ctx, id, "", name, payload)
 	if gone(err) { // `pawl up` starts the loop again on this engine
-		return NoEngine()
+		return out, NoEngine()
 	}
-	return err
+	return out, err
 }
 
 // bound returns a message that answers a gate, bound to the open gate. An approval with a hash names what it is for, and

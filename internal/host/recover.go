@@ -93,6 +93,10 @@ func cutOff(o Options) ([]workspace.Record, error) {
 			workspace.Retract(o.Home, r)
 			continue
 		}
+		if r.Closed { // it was halted before a worker had taken it
+			workspace.Retract(o.Home, r)
+			continue
+		}
 		if !slices.ContainsFunc(records, func(known workspace.Record) bool { return known.FirstRun == r.FirstRun }) {
 			records = append(records, r)
 		}

@@ -1,0 +1,97 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"pawl/internal/fault"
+	"pawl/internal/launch"
+	"pawl/internal/loop"
+	"pawl/internal/workspace"
+)
+
+// NoteStarted notes a loop or a steward on this host that only the engine knows: no worker has taken it yet. So it can be
+// listed and ended while no engine runs. The worker that opens it removes the note.
+func (c *Client) NoteStarted(id, run, kind, repo string) error {
+	return workspace.Announce(c.Home, workspace.Record{
+		Loop: id, Kind: kind, FirstRun: run, Namespace: c.Namespace, Repo: repo, OpenedAt: c.Now(),
+	})
+}
+
+// unbegun returns what this host has noted of loops and stewards that no worker has opened: it has no other record of
+// them.
+func (c *Client) unbegun(records []workspace.Record) ([]workspace.Record, error) {
+	announced, err := workspace.Announced(c.Home)
+	return slices.DeleteFunc(announced, func(r workspace.Record) bool {
+		return r.Loop == "" || slices.ContainsFunc(records, func(known workspace.Record) bool { return known.FirstRun == r.FirstRun })
+	}), err
+}
+
+// noted returns the last note about a loop or a steward that no worker has opened.
+func (c *Client) noted(id string) (last workspace.Record, ok bool) {
+	records, err := workspace.List(c.Home)
+	if err != nil {
+		return workspace.Record{}, false
+	}
+	all, _ := c.unbegun(records) // a note that can't be read says nothing
+	for _, r := range all {
+		if r.Loop == id && !r.OpenedAt.Before(last.OpenedAt) {
+			last, ok = r, true
+		}
+	}
+	return last, ok
+}
+
+// unbegunRow returns the row of a note.
+func unbegunRow(r workspace.Record) launch.Row {
+	row := launch.Row{Loop: r.Loop, Run: r.FirstRun, Kind: r.Kind, Repo: r.Repo, Status: opening, Source: "ledger"}
+	since(&row, r.OpenedAt)
+	if r.Closed {
+		row.Status, row.EndedAt = string(loop.Halted), utc(r.ClosedAt)
+	}
+	return row
+}
+
+// haltUnbegun ends a loop or a steward that no worker has ever taken, and reports whether it was one. Nothing of it has
+// run, so nothing has to be recorded.
+func (c *Client) haltUnbegun(ctx context.Context, id string) (done bool, err error) {
+	if c.Served(ctx) {
+		return false, nil
+	}
+	events := c.SDK.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		e, err := events.Next()
+		if err != nil {
+			return false, fmt.Errorf("reading whether %s has begun: %w", id, err)
+		}
+		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED {
+			return false, nil
+		}
+	}
+	if err := c.SDK.TerminateWorkflow(ctx, id, "", "halted before a worker had taken it"); err != nil {
+		return false, fmt.Errorf("ending %s: %w", id, err)
+	}
+	if r, ok := c.noted(id); ok {
+		r.Closed, r.ClosedAt = true, c.Now()
+		return true, workspace.Announce(c.Home, r)
+	}
+	return true, nil
+}
+
+// ForgetUnbegun removes the notes about a loop that ended before any worker took it, and reports whether there were any.
+func (c *Client) ForgetUnbegun(id string) (forgotten bool) {
+	for r, ok := c.noted(id); ok && r.Closed; r, ok = c.noted(id) {
+		workspace.Retract(c.Home, r)
+		forgotten = true
+	}
+	return forgotten
+}
+
+// notBegun is the fault for a message to a loop or steward that no worker has taken.
+func (c *Client) notBegun(f Family, id string) *fault.Error {
+	return fault.New(fault.NoWorker, "the %s %s has not begun: no worker has taken it yet", f.Word, id).
+		Advise(fmt.Sprintf("%s starts one. To end the %s instead: `%s %s`.", c.AWorker(), f.Word, f.end, id))
+}
