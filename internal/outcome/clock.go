@@ -17,10 +17,20 @@ var clock = lazyregexp.New(`(?i)(?:try again|resets?|available again|retry)(?:_?
 	`|(?:on )?(?:(?P<weekday>today|tomorrow|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)\b,? )?` +
 	`(?:(?P<month>[a-z]{3,9})\.? (?P<day>[0-9]{1,2})(?:st|nd|rd|th)?,? (?:(?P<year>[0-9]{4}),? )?)?(?:at )?)` +
 	`(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{2}))?(?::(?P<second>[0-9]{2})(?:\.[0-9]+)?)? ?(?P<half>[ap]\.?m\b\.?)?` +
-	`(?P<zone> ?\([^)]*\)| ?` + bareZone + `)?(?P<tomorrow> tomorrow\b)?`)
+	`(?:` + zoneAfter + `(?P<zone>` + someZone + `))?(?P<tomorrow> tomorrow\b(?:` + zoneAfter + `(?P<zoneOfTomorrow>` + someZone + `))?)?`)
 
-// bareZone is a zone without brackets: a name, an abbreviation, an offset.
-const bareZone = `(?-i:[A-Z][A-Za-z]+/[A-Za-z_/+0-9-]+|(?:UTC|GMT)? ?[+-][0-9]{1,2}(?::?[0-9]{2})?\b|[A-Z]{1,5}\b|(?:US )?(?:Pacific|Mountain|Central|Eastern)(?: Standard| Daylight)? [Tt]ime|(?:your )?local time)`
+const (
+	// zoneAfter is what stands between a time and its zone.
+	zoneAfter = `(?: in |,? ?| [-–—] )`
+	// someZone is a zone in brackets or without: a name, an abbreviation, an offset.
+	someZone = `\([^)]*\)|\[[^\]]*\]|(?-i:(?:US )?(?:Pacific|Mountain|Central|Eastern)(?: Standard| Daylight)?(?: [Tt]ime)?\b|(?:your )?local time` +
+		`|[A-Z][A-Za-z]+/[A-Za-z_/+0-9-]+|(?:UTC|GMT|utc|gmt) ?[-+−] ?[0-9]{1,2}(?::?[0-9]{2})?\b|[-+−][0-9]{1,2}(?::?[0-9]{2})?\b|[A-Z]{1,5}(?:[0-9][A-Z]{3})?\b)|(?:utc|gmt|[pmce][sd]?t|cest)\b`
+)
+
+// goesOn matches how a message goes on after a time and its zone. What else follows may be a zone that has another form, or
+// a date.
+var goesOn = lazyregexp.New(`(?i)^(?:\s*$|\s*[\r\n]|\s*[^\w\s(\[,+−–—-]|\s*[-–—,]?\s*(?:or|and|but|so|to|if|for|with|when|while|until|unless|then|once|because|please|local` +
+	`|in [0-9]|try|wait|see|visit|upgrade|run|use|switch|contact|check|get|buy|add|purchase|request|continue|you|your|we|this|it)\b)`)
 
 // late is how long ago a time of day may be without meaning tomorrow.
 const late = 15 * time.Minute
@@ -33,7 +43,13 @@ func atTime(said string, now time.Time) time.Time {
 		return time.Time{}
 	}
 	field := func(name string) string { return m[clock().SubexpIndex(name)] }
-	zone := zoneOf(field("zone"), now.Location())
+	named := field("zone") + field("zoneOfTomorrow")
+	rest := said[strings.Index(said, m[0])+len(m[0]):]
+	again := named != "" && strings.HasPrefix(rest, " (") // the same in other words: GMT+0100 (CET)
+	if !again && !goesOn().MatchString(rest) {
+		return time.Time{}
+	}
+	zone := zoneOf(named, now.Location())
 	hour, minute, ok := timeOfDay(field("hour"), field("minute"), field("half"))
 	if zone == nil || !ok {
 		return time.Time{}
@@ -57,7 +73,7 @@ func atTime(said string, now time.Time) time.Time {
 	if field("month") != "" {
 		return onDate(field("month"), field("day"), field("year"), here, on)
 	}
-	name := strings.ToLower(cmp.Or(field("weekday"), strings.TrimSpace(field("tomorrow"))))
+	name := strings.ToLower(cmp.Or(field("weekday"), nextDay(field("tomorrow"))))
 	switch name {
 	case "":
 		return nearest(on, here)
@@ -73,6 +89,14 @@ func atTime(said string, now time.Time) time.Time {
 		}
 	}
 	return time.Time{}
+}
+
+// nextDay returns "tomorrow" for words that begin with it.
+func nextDay(words string) string {
+	if words == "" {
+		return ""
+	}
+	return "tomorrow"
 }
 
 // nearest returns the next time of day, or one that has just passed.
@@ -133,21 +157,20 @@ var zones = map[string]int{
 
 // regions are the words for zones whose offset depends on the date.
 var regions = map[string]string{
-	"PT": "America/Los_Angeles", "PACIFIC TIME": "America/Los_Angeles", "MT": "America/Denver", "MOUNTAIN TIME": "America/Denver",
-	"CT": "America/Chicago", "CENTRAL TIME": "America/Chicago", "ET": "America/New_York", "EASTERN TIME": "America/New_York",
-	"PACIFIC STANDARD TIME": "Etc/GMT+8", "PACIFIC DAYLIGHT TIME": "Etc/GMT+7", "EASTERN STANDARD TIME": "Etc/GMT+5", "EASTERN DAYLIGHT TIME": "Etc/GMT+4",
+	"PT": "America/Los_Angeles", "PACIFIC": "America/Los_Angeles", "MT": "America/Denver", "MOUNTAIN": "America/Denver",
+	"CT": "America/Chicago", "CENTRAL": "America/Chicago", "ET": "America/New_York", "EASTERN": "America/New_York",
+	"PACIFIC STANDARD": "Etc/GMT+8", "PACIFIC DAYLIGHT": "Etc/GMT+7", "MOUNTAIN STANDARD": "Etc/GMT+7", "MOUNTAIN DAYLIGHT": "Etc/GMT+6",
+	"CENTRAL STANDARD": "Etc/GMT+6", "CENTRAL DAYLIGHT": "Etc/GMT+5", "EASTERN STANDARD": "Etc/GMT+5", "EASTERN DAYLIGHT": "Etc/GMT+4",
 }
 
-var offset = lazyregexp.New(`^(?:UTC|GMT)? ?([+-])([0-9]{1,2})(?::?([0-9]{2}))?$`)
+var offset = lazyregexp.New(`^(?:UTC|GMT)? ?([-+−]) ?([0-9]{1,2})(?::?([0-9]{2}))?$`)
 
 // zoneOf returns the zone that a text names: local for none, nil for one that is not known.
 func zoneOf(text string, local *time.Location) *time.Location {
-	text = strings.TrimSpace(strings.Trim(strings.TrimSpace(text), "()"))
-	name := strings.TrimPrefix(strings.ToUpper(text), "US ")
+	text = strings.TrimSpace(strings.Trim(text, "()[]"))
+	name := strings.TrimSuffix(strings.TrimPrefix(strings.ToUpper(text), "US "), " TIME")
 	switch name {
-	case "":
-		return local
-	case "LOCAL", "LOCAL TIME", "YOUR LOCAL TIME":
+	case "", "LOCAL", "YOUR LOCAL":
 		return local
 	}
 	if seconds, known := zones[name]; known {
@@ -159,7 +182,7 @@ func zoneOf(text string, local *time.Location) *time.Location {
 			return nil
 		}
 		seconds := hours*3600 + minutes*60
-		if m[1] == "-" {
+		if m[1] != "+" {
 			seconds = -seconds
 		}
 		return time.FixedZone(name, seconds)
