@@ -33,8 +33,8 @@ func here(files map[string]string, folder string, programs ...string) draft.Repo
 	return draft.Look(at)
 }
 
-// TestAReportIsProposedWherePytestCanWriteOne: its output does not name the tests that pass.
-func TestAReportIsProposedWherePytestCanWriteOne(t *testing.T) {
+// TestAReportIsProposedWhereTheRunnerCanWriteOne: its output does not name the tests that pass.
+func TestAReportIsProposedWhereTheRunnerCanWriteOne(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		files        map[string]string
@@ -49,7 +49,13 @@ func TestAReportIsProposedWherePytestCanWriteOne(t *testing.T) {
 		"no such plugin":      {map[string]string{"pytest.ini": "[pytest]\naddopts = -p no:junitxml\n", "a.py": "", "test_a.py": ""}, "python3 -m pytest -q", ""},
 		"unittest":            {map[string]string{"a.py": "", "test_a.py": "import unittest\n"}, "python3 -m unittest discover", ""},
 		"make":                {map[string]string{"pytest.ini": "", "a.py": "", "test_a.py": "", "Makefile": "test:\n\tpytest -q\n"}, "make test", ""},
-		"go":                  {map[string]string{"go.mod": "", "a.go": "", "a_test.go": ""}, "go test -json ./...", ""},
+		"vitest": {
+			map[string]string{"package.json": `{"scripts": {"test": "vitest run"}}`, "a.js": ""},
+			"npm test -- --reporter=default --reporter=junit --outputFile.junit=junit.xml", "junit.xml",
+		},
+		"vitest, and a file of that name": {map[string]string{"package.json": `{"scripts": {"test": "vitest run"}}`, "a.js": "", "junit.xml": ""}, "npm test", ""},
+		"jest":                            {map[string]string{"package.json": `{"scripts": {"test": "jest"}}`, "a.js": ""}, "npm test", ""},
+		"go":                              {map[string]string{"go.mod": "", "a.go": "", "a_test.go": ""}, "go test -json ./...", ""},
 	} {
 		r := here(c.files, "", "python3", "python3 -m pytest", "pytest", "make", "go", "npm", "node")
 		require.Equal(t, []string{c.test, c.report}, []string{r.Test, r.Report}, name)
@@ -556,13 +562,16 @@ func TestPackagesOfBenchmarksAreNamed(t *testing.T) {
 func TestATestScriptThatWatchesIsProposedInItsFormThatRunsOnce(t *testing.T) {
 	t.Parallel()
 	for scripts, want := range map[string]string{
-		`{"test": "vitest"}`:                               "npx --no-install vitest run",
+		`{"test": "vitest"}`:                               "npx --no-install vitest run --reporter=default --reporter=junit --outputFile.junit=junit.xml",
 		`{"test": "jest --watch"}`:                         "npx --no-install jest",
 		`{"test": "NODE_ENV=test jest --watchAll"}`:        `PATH="$PWD/node_modules/.bin:$PATH"; NODE_ENV=test jest`,
 		`{"test": "tsc -w"}`:                               "npx --no-install tsc",
 		`{"test": "vitest", "test:run": "vitest run"}`:     "npm run --silent test:run",
 		`{"test": "nodemon x.js", "test:ci": "node x.js"}`: "npm run --silent test:ci",
-		`{"test": "vitest run"}`:                           "npm test",
+		`{"test": "vitest run"}`:                           "npm test -- --reporter=default --reporter=junit --outputFile.junit=junit.xml",
+		`{"test": "vitest run --coverage"}`:                "npm test -- --reporter=default --reporter=junit --outputFile.junit=junit.xml",
+		`{"test": "vitest run && echo x"}`:                 "npm test",
+		`{"test": "vitest run --reporter=dot"}`:            "npm test",
 		`{"test": "jest", "test:ci": "jest --ci"}`:         "npm test",
 		`{"test": "node --test --watch"}`:                  "node --test",
 	} {

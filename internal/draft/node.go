@@ -7,12 +7,33 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/lazyregexp"
 	"pawl/internal/list"
 	commands "pawl/internal/shell"
 )
 
 // npmDefault is a part of the test script that npm puts into every new package.json. That script always fails.
 const npmDefault = "no test specified"
+
+// runsVitest matches a script that is one run of vitest with its own reporters.
+var runsVitest = lazyregexp.New(`^(?:npx (?:--no-install )?)?vitest run(?: [\w./@=,-]+)*$`)
+
+// vitestReports returns the options that make a test command of vitest write a report as well, "" if it is none.
+func (t tree) vitestReports(test string) string {
+	var manifest struct{ Scripts map[string]string }
+	_ = json.Unmarshal([]byte(t.read("package.json")), &manifest)
+	script, options := test, " "
+	switch test {
+	case "npm test":
+		script, options = manifest.Scripts["test"], " -- "
+	case "yarn test":
+		script = manifest.Scripts["test"]
+	}
+	if !runsVitest().MatchString(script) || strings.Contains(script, "--reporter") || strings.Contains(script, "--outputFile") {
+		return ""
+	}
+	return options + "--reporter=default --reporter=junit --outputFile.junit=" + reportFile
+}
 
 func node(t tree) Repository {
 	var manifest struct {

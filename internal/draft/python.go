@@ -104,11 +104,19 @@ func python(t tree) Repository {
 	return r
 }
 
+// reportFile is what a test command writes that names each test.
+const reportFile = "junit.xml"
+
 // reporting makes a test command name each test in a report file, if its runner can do that by itself and its output
-// does not name them: pytest's names only those that fail.
+// does not name them: those of pytest and vitest name only tests that fail.
 func (t tree) reporting(test string) (command, report string) {
-	const file = "junit.xml"
-	if !strings.HasSuffix(test, "pytest -q") || t.has[file] {
+	if t.has[reportFile] {
+		return test, ""
+	}
+	if options := t.vitestReports(test); options != "" {
+		return test + options, reportFile
+	}
+	if !strings.HasSuffix(test, "pytest -q") {
 		return test, ""
 	}
 	for _, name := range []string{"pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"} {
@@ -116,7 +124,7 @@ func (t tree) reporting(test string) (command, report string) {
 			return test, ""
 		}
 	}
-	return test + " --junit-xml=" + file, file
+	return test + " --junit-xml=" + reportFile, reportFile
 }
 
 // unittest returns the command that runs the tests which Python's own runner finds: those in the tests folder if
