@@ -95,7 +95,8 @@ func TestP0_WhatThisHostLacksIsToldBeforeAnythingIsMeasured(t *testing.T) {
 		"made by setup":               {func(s *spec.Spec) { s.Setup.Command, s.Guard.Command = "make it", "./made.sh" }, ""},
 		"made by an earlier command":  {func(s *spec.Spec) { s.Guard.Command = "cp work/a t.sh && ./t.sh" }, ""},
 		"a module that is there":      {func(s *spec.Spec) { s.Guard.Command = "python3 -m unittest" }, ""},
-		"nothing that can be checked": {func(s *spec.Spec) { s.Agent = command("sh", "no-such-program") }, ""},
+		"a script of an interpreter":  {func(s *spec.Spec) { s.Agent = command("sh", "no-such.sh") }, "the agent's command needs no-such.sh, which is not in the repository's commit"},
+		"nothing that can be checked": {func(s *spec.Spec) { s.Agent = command("sh", "-s", "no-such.sh") }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if strings.Contains(name, "module") {

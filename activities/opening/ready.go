@@ -18,6 +18,7 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/held"
 	"pawl/internal/kind"
+	"pawl/internal/loop"
 	"pawl/internal/program"
 	"pawl/internal/seal"
 	"pawl/internal/shell"
@@ -58,8 +59,8 @@ func (r *Readiness) err() error {
 
 // Ready checks, before anything is measured, that this host has what the commands and agents of a spec need: programs on
 // the PATH, programs in the tree, and modules of Python that commands run. It reports all that is missing at once. It does
-// not check what setup may install. A missing program of a make target or an npm script is only a note, because the target
-// or script may find it in another way.
+// not check what setup may install. A missing program of an npm script, or of a Makefile that is not plain, is only a note,
+// because the script or the target may find it in another way.
 func Ready(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn) (Readiness, error) {
 	c := readinessCheck{ws: ws, spec: s, drawn: d}
 	err := c.run(ctx)
@@ -96,8 +97,8 @@ func (c *readinessCheck) run(ctx context.Context) (err error) {
 	}
 
 	for _, command := range commands {
-		c.checkPath(command.Check, command.Check+".command", command.Command)
-		if err := c.checkModules(ctx, command); err != nil {
+		c.checkPaths(command.Check, command.Check+".command", command.Command)
+		if err := c.checkModules(ctx, command, command.Check+".command"); err != nil {
 			return err
 		}
 	}
@@ -109,8 +110,9 @@ func (c *readinessCheck) run(ctx context.Context) (err error) {
 
 // programsOf are the names of the programs that a command starts.
 type programsOf struct {
-	own    []string // by the command itself
-	nested []string // by what make or npm runs for it
+	own     []string // by the command itself
+	nested  []string // by what make or npm runs for it
+	certain bool     // the nested ones are called in any case, and found on the PATH
 }
 
 // programs returns the names of the programs that a command starts.
@@ -118,7 +120,32 @@ func (c *readinessCheck) programs(command string) programsOf {
 	ofScripts := slices.DeleteFunc(seal.Scripted(command, c.drawn.Read), func(name string) bool {
 		return slices.Contains(c.drawn.Names, "node_modules/.bin/"+name)
 	})
-	return programsOf{own: seal.Programs(command), nested: append(seal.Called(command, c.drawn.Read), ofScripts...)}
+	own := seal.Programs(command)
+	for _, text := range seal.Inner(command) {
+		own = loop.Union(own, seal.Programs(text))
+	}
+	return programsOf{
+		own:     own,
+		nested:  append(seal.Called(command, c.drawn.Read), ofScripts...),
+		certain: seal.Certain(command, c.drawn.Read, c.inTree),
+	}
+}
+
+// programsBehind returns the programs that a command starts behind its first one: behind a wrapper (env, timeout), and
+// by a text for a shell.
+func programsBehind(command string) (names []string) {
+	for _, text := range append([]string{command}, seal.Inner(command)...) {
+		names = append(names, seal.Programs(text)...)
+	}
+	return names
+}
+
+// modulesOf returns the modules of Python that a command runs, also in a text for a shell.
+func modulesOf(command string) (modules []seal.Module) {
+	for _, text := range append([]string{command}, seal.Inner(command)...) {
+		modules = append(modules, seal.Modules(text)...)
+	}
+	return modules
 }
 
 // checkPrograms checks that the programs of commands are on the PATH, here and in the sandbox.
@@ -147,6 +174,8 @@ func (c *readinessCheck) checkPrograms(ctx context.Context, commands []Checked) 
 		}
 		for _, name := range programs[i].nested {
 			switch path := hosted.LookUp(c.env, name); {
+			case path == "" && programs[i].certain:
+				c.found.problem(command.Check, fmt.Sprintf("%s.command (`%s`) calls %s, which does not exist", command.Check, command.Command, git.Quote(name)), "Install it, or use another command.")
 			case path == "":
 				c.found.note("%s.command (`%s`) calls %s, which does not exist", command.Check, command.Command, git.Quote(name))
 			case slices.Contains(outside, name):
@@ -161,9 +190,21 @@ func (c *readinessCheck) checkPrograms(ctx context.Context, commands []Checked) 
 func (c *readinessCheck) checkAgents(ctx context.Context) error {
 	checked := map[string]bool{}
 	for _, agent := range c.spec.Agent.All() {
-		c.checkPath("agent", "the agent's command", cmp.Or(agent.Command.Shell, shell.Join(agent.Command.List...)))
+		text := cmp.Or(agent.Command.Shell, shell.Join(agent.Command.List...))
+		c.checkPaths("agent", "the agent's command", text)
+		if err := c.checkModules(ctx, Checked{"agent", text}, "the agent's command"); err != nil {
+			return err
+		}
 		env := append(slices.Clone(c.env), hosted.Granted(agent.Env)...)
-		for _, name := range contracts.Programs(agent.Agent) {
+		if list := agent.Command.List; len(list) > 0 && strings.HasPrefix(list[0], "~/") {
+			c.found.problem("agent", fmt.Sprintf("the agent's program %s begins with ~, which only a shell knows", git.Quote(list[0])), "Write the command as one text, or name the program by its absolute path.")
+			continue
+		}
+		if programs := c.programs(text); programs.certain {
+			c.checkCalled(text, programs.nested)
+		}
+		names := slices.Concat(contracts.Programs(agent.Agent), programsBehind(text))
+		for _, name := range names {
 			if checked[name] || ctx.Err() != nil {
 				continue
 			}
@@ -174,6 +215,15 @@ func (c *readinessCheck) checkAgents(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// checkCalled checks the programs that make calls for an agent's command.
+func (c *readinessCheck) checkCalled(command string, names []string) {
+	for _, name := range names {
+		if hosted.LookUp(c.env, name) == "" {
+			c.found.problem("agent", fmt.Sprintf("the agent's command (`%s`) calls %s, which does not exist", command, git.Quote(name)), "Install it, or use another command.")
+		}
+	}
 }
 
 // Checked is a command of a spec and the name of its key.
@@ -294,18 +344,36 @@ func (c *readinessCheck) work(name string) *steps.Work {
 	return steps.NewWork(c.ws, step, &steps.Running{})
 }
 
-// checkPath checks a program that a command names by an absolute path or by one in the tree, and starts first.
-func (c *readinessCheck) checkPath(check, key, command string) {
+// checkPaths checks the programs and scripts that a command names by a path and that nothing can make before it runs.
+func (c *readinessCheck) checkPaths(check, key, command string) {
 	setupMayMakeIt := c.spec.Setup.Command != "" && check != "setup"
-	if setupMayMakeIt {
+	for _, needed := range seal.Needs(command) {
+		switch {
+		case setupMayMakeIt:
+		case needed.Outside():
+			c.checkOutside(check, key, command, needed)
+		default:
+			c.checkInTree(check, key, command, needed)
+		}
+	}
+}
+
+// checkOutside checks a program or a script outside of the tree.
+func (c *readinessCheck) checkOutside(check, key, command string, needed seal.Needed) {
+	place := hosted.Located(needed.Path, c.env)
+	if !needed.Script && hosted.LookUp(c.env, needed.Path) == "" {
+		c.found.problem(check, fmt.Sprintf("%s needs %s, which is no program on this machine: `%s`", key, git.Quote(needed.Name), command), "Install it there, or name another one.")
 		return
 	}
-	name, absolute := seal.FirstOutside(command)
-	if absolute && hosted.LookUp(c.env, name) == "" {
-		c.found.problem(check, fmt.Sprintf("%s needs %s, which is no program on this machine: `%s`", key, git.Quote(name), command), "Install it there, or name another one.")
+	if _, err := os.Stat(place); err != nil {
+		c.found.problem(check, fmt.Sprintf("%s needs %s, which does not exist on this machine: `%s`", key, git.Quote(needed.Name), command), "Put it there, or name another one.")
 	}
-	needed, ok := seal.FirstPath(command)
-	if !ok {
+}
+
+// checkInTree checks a program or a script in the tree.
+func (c *readinessCheck) checkInTree(check, key, command string, needed seal.Needed) {
+	onPath := !strings.Contains(needed.Name, "/") && hosted.LookUp(c.env, needed.Name) != "" // a shell looks there too
+	if needed.Script && (onPath || c.inTree(needed.Path)) {
 		return
 	}
 	switch mode, linked := c.drawn.Mode(needed.Path); {
@@ -313,16 +381,21 @@ func (c *readinessCheck) checkPath(check, key, command string) {
 	case mode == "":
 		c.found.problem(check, fmt.Sprintf("%s needs %s, which is not in the repository's commit: `%s`", key, git.Quote(needed.Name), command),
 			"Commit it, name it by its absolute path, or let setup.command make it: the loop works in a clone, which has only what is committed.")
-	case mode != "100755":
+	case mode != "100755" && !needed.Script:
 		c.found.problem(check, fmt.Sprintf("%s needs %s, which is not executable: `%s`", key, git.Quote(needed.Name), command),
 			fmt.Sprintf("Run `git update-index --chmod=+x %s` and commit that, or start it with its interpreter.", shell.Quote(needed.Path)))
 	}
 }
 
+// inTree reports whether the commit has a file or a folder of that name.
+func (c *readinessCheck) inTree(name string) bool {
+	return slices.ContainsFunc(c.drawn.Names, func(file string) bool { return file == name || strings.HasPrefix(file, name+"/") })
+}
+
 // checkModules checks the modules of Python that a command runs, such as pytest: without one the command fails, and
 // nothing that an agent may change mends that.
-func (c *readinessCheck) checkModules(ctx context.Context, command Checked) error {
-	for _, module := range seal.Modules(command.Command) {
+func (c *readinessCheck) checkModules(ctx context.Context, command Checked, key string) error {
+	for _, module := range modulesOf(command.Command) {
 		if c.hasModule(module.Name) || !c.canAsk(module.Interpreter) {
 			continue
 		}
@@ -336,7 +409,7 @@ func (c *readinessCheck) checkModules(ctx context.Context, command Checked) erro
 			return err
 		}
 		if outcome.ExitCode == noModule {
-			c.found.problem(command.Check, fmt.Sprintf("%s.command needs the Python module %s, which %s does not have: `%s`", command.Check, git.Quote(module.Name), git.Quote(hosted.LookUp(c.env, module.Interpreter)), command.Command),
+			c.found.problem(command.Check, fmt.Sprintf("%s needs the Python module %s, which %s does not have: `%s`", key, git.Quote(module.Name), git.Quote(hosted.LookUp(c.env, module.Interpreter)), command.Command),
 				"Install it, name the interpreter of the virtual environment that has it, activate that before pawl starts, or install it in setup.command.")
 		}
 	}

@@ -134,9 +134,14 @@ func TestWhatTargetsAndScriptsCallIsLookedFor(t *testing.T) {
 	missing := func() (notes []string) {
 		f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
 		require.NoError(t, err)
-		return slices.DeleteFunc(f.Notes, func(note string) bool { return !strings.Contains(note, "which does not exist") })
+		for _, p := range f.Problems {
+			if p.Check != "setup" {
+				notes = append(notes, "problem: "+p.What)
+			}
+		}
+		return append(notes, slices.DeleteFunc(f.Notes, func(note string) bool { return !strings.Contains(note, "which does not exist") })...)
 	}
-	require.Equal(t, []string{"verify.command (`make lint`) calls no-such-tidy, which does not exist", "guard.command (`npm test`) calls no-such-runner, which does not exist"}, missing())
+	require.Equal(t, []string{"problem: verify.command (`make lint`) calls no-such-tidy, which does not exist", "guard.command (`npm test`) calls no-such-runner, which does not exist"}, missing())
 	s.Setup.Command = "exit 1"
 	require.Empty(t, missing(), "setup may bring them")
 }
@@ -381,6 +386,58 @@ func TestAMissingRunnerIsNoKnownFailure(t *testing.T) {
 		if problems > 0 {
 			require.Equal(t, "test", f.Problems[0].Check)
 		}
+	}
+}
+
+// TestP0_WhatAnAgentNeedsIsLookedForBeforeItsFirstCall: by whatever path, interpreter, wrapper or shell its command
+// comes to it.
+func TestP0_WhatAnAgentNeedsIsLookedForBeforeItsFirstCall(t *testing.T) {
+	l := actest.Begin(t, spec.Deny)
+	gittest.Write(t, l.User+"/plain.sh", "echo\n")
+	gittest.Write(t, l.User+"/pkg/__main__.py", "")
+	gittest.Write(t, l.User+"/Makefile", "agent:\n\tno-such-agent\nfine:\n\techo\n")
+	gittest.Git(t, l.User, "add", "-f", ".")
+	gittest.Git(t, l.User, "commit", "-qm", "agents")
+	shell := func(text string) spec.Argv { return spec.Argv{Shell: text} }
+	argv := func(words ...string) spec.Argv { return spec.Argv{List: words} }
+	for _, c := range []struct {
+		command spec.Argv
+		problem string
+	}{
+		{shell("~/no-such-agent -p"), "the agent's command needs ~/no-such-agent, which is no program on this machine"},
+		{shell(`"$HOME/no-such-agent"`), "the agent's command needs $HOME/no-such-agent, which is no program on this machine"},
+		{shell("sh no-such.sh"), "the agent's command needs no-such.sh, which is not in the repository's commit"},
+		{shell("sh ~/no-such.sh"), "the agent's command needs ~/no-such.sh, which does not exist on this machine"},
+		{shell("python3 -u no-such.py"), "the agent's command needs no-such.py, which is not in the repository's commit"},
+		{shell("bash -c './no-such'"), "the agent's command needs ./no-such, which is not in the repository's commit"},
+		{shell("sh -c 'no-such-agent'"), "the agent's program no-such-agent is not on the PATH"},
+		{shell("cat {promptFile} | ./no-such"), "the agent's command needs ./no-such, which is not in the repository's commit"},
+		{shell("python3 -m no_such_module"), "the agent's command needs the Python module no_such_module"},
+		{shell("make agent"), "the agent's command (`make agent`) calls no-such-agent, which does not exist"},
+		{argv("~/no-such-agent"), "the agent's program ~/no-such-agent begins with ~"},
+		{argv("env", "X=1", "no-such-agent"), "the agent's program no-such-agent is not on the PATH"},
+		{argv("python3", "no-such.py"), "the agent's command needs no-such.py, which is not in the repository's commit"},
+		{shell("sh plain.sh"), ""},
+		{shell("bash -c 'sh plain.sh'"), ""},
+		{shell("python3 pkg"), ""},
+		{shell("no-such-agent || cat"), ""},
+		{shell("echo exit >gen.sh; sh gen.sh"), ""},
+		{shell("make fine"), ""},
+		{argv("sh", "-c", "cat \"$0\"", "{promptFile}"), ""},
+	} {
+		s := l.Spec
+		s.Agent.Use, s.Agent.Command = spec.UseCommand, c.command
+		given := slices.Clone(c.command.List)
+		f, err := preflight.Start(t.Context(), l.Home, "validated", s)
+		require.NoError(t, err)
+		require.Equal(t, given, c.command.List)
+		if c.problem == "" {
+			require.Empty(t, f.Problems, "%v", c.command)
+			continue
+		}
+		require.Len(t, f.Problems, 1, "%v: %v", c.command, f.Problems)
+		require.Equal(t, "agent", f.Problems[0].Check)
+		require.Contains(t, f.Problems[0].What, c.problem)
 	}
 }
 

@@ -8,47 +8,86 @@ import (
 	"pawl/internal/seal"
 )
 
-func TestTheProgramThatACommandStartsFirstIsFoundByItsPath(t *testing.T) {
-	for command, want := range map[string]string{
-		"./run-tests.sh":                         "run-tests.sh",
-		".venv/bin/python -m pytest":             ".venv/bin/python",
-		"env A=1 timeout 60 ./t.sh -v":           "t.sh",
-		"cd sub && ../bin/mocha":                 "bin/mocha",
-		"set -e; cd a/b; ./c":                    "a/b/c",
-		"A=1 ./t.sh | tail -1":                   "t.sh",
-		"npm ci && ./node_modules/.bin/jest":     "", // the first one makes it
-		"/usr/bin/env python":                    "",
-		"~/bin/t":                                "",
-		"cd $DIR && ./t":                         "",
-		"../outside.sh":                          "",
-		"test -x ./t.sh && ./t.sh || echo there": "",
-		"sh t.sh":                                "",
+// TestWhatACommandNeedsByPathIsFound: programs and scripts that nothing before them in the command may have made.
+func TestWhatACommandNeedsByPathIsFound(t *testing.T) {
+	program := func(path string) []seal.Needed { return []seal.Needed{{Path: path}} }
+	script := func(path string) []seal.Needed { return []seal.Needed{{Path: path, Script: true}} }
+	for command, want := range map[string][]seal.Needed{
+		"./run-tests.sh":                         program("run-tests.sh"),
+		".venv/bin/python -m pytest":             program(".venv/bin/python"),
+		"env A=1 timeout 60 ./t.sh -v":           program("t.sh"),
+		"cd sub && ../bin/mocha":                 program("bin/mocha"),
+		"set -e; cd a/b; ./c":                    program("a/b/c"),
+		"A=1 ./t.sh | tail -1":                   program("t.sh"),
+		"npm ci && ./node_modules/.bin/jest":     nil, // the first one makes it
+		"cd $DIR && ./t":                         nil,
+		"../outside.sh":                          nil,
+		"test -x ./t.sh && ./t.sh || echo there": nil,
+		"cat {promptFile} | ./t":                 program("t"),
+		"echo x > t.sh; sh t.sh":                 nil,
+		"echo x 2>/dev/null; sh t.sh":            script("t.sh"),
+		"(./t)":                                  program("t"),
+
+		"sh t.sh":                       script("t.sh"),
+		"bash -eu ./t.sh a":             script("t.sh"),
+		"cd sub && sh t.sh":             script("sub/t.sh"),
+		". ./env.sh && t":               script("env.sh"),
+		"source env":                    nil,
+		"bash -c './t'":                 program("t"),
+		"bash -lc 'cd a && sh t.sh'":    script("a/t.sh"),
+		"sh -c \"$SCRIPT\"":             nil,
+		"sh -s x":                       nil,
+		"sh < t.sh":                     nil,
+		"sh $SCRIPT":                    nil,
+		"python3 -u agent.py":           script("agent.py"),
+		"python3.12 agent.py":           script("agent.py"),
+		"python3 -X dev agent.py":       nil, // -X takes a value
+		"python3 -m agent":              nil,
+		"python3 -c 'print(1)'":         nil,
+		"python3 -":                     nil,
+		"python3 {promptFile}":          nil,
+		"python3 '{promptFile}'":        nil,
+		"node agent.js":                 script("agent.js"),
+		"node agent":                    nil, // node completes the name
+		"node .":                        nil,
+		"node -r x agent.js":            nil,
+		"perl a.pl":                     script("a.pl"),
+		"env X=1 python3 agent.py":      script("agent.py"),
+		"./a.sh b":                      program("a.sh"),
+		"./bin/python3 t.py":            {{Path: "bin/python3"}, {Path: "t.py", Script: true}},
+		"/opt/agent/bin/agent -p":       program("/opt/agent/bin/agent"),
+		"env A=1 timeout 60 /opt/t -v":  program("/opt/t"),
+		"cd sub && /opt/t":              program("/opt/t"),
+		"mkdir -p /opt && /opt/t":       nil,
+		"test -x /opt/t && /opt/t || :": nil,
+		"python3 /opt/t.py":             script("/opt/t.py"),
+		"~/bin/t -p":                    program("~/bin/t"),
+		"$HOME/bin/t":                   program("~/bin/t"),
+		"\"${HOME}/bin/t\"":             program("~/bin/t"),
+		"sh ~/t.sh":                     script("~/t.sh"),
+		"~other/bin/t":                  nil,
+		"$HOME/$X/t":                    nil,
+		"'~/t'":                         nil, // the shell leaves it as it is
+		"t":                             nil,
 	} {
-		needed, ok := seal.FirstPath(command)
-		require.Equal(t, want != "", ok, command)
-		if ok {
-			require.Equal(t, want, needed.Path, command)
+		found := seal.Needs(command)
+		for i := range found {
+			found[i].Name = ""
 		}
+		require.Equal(t, want, found, command)
 	}
 }
 
-func TestTheProgramThatACommandStartsFirstIsFoundByItsAbsolutePath(t *testing.T) {
-	for command, want := range map[string]string{
-		"/opt/agent/bin/agent -p":          "/opt/agent/bin/agent",
-		"env A=1 timeout 60 /opt/t -v":     "/opt/t",
-		"cd sub && /opt/t":                 "/opt/t",
-		"mkdir -p /opt && /opt/t":          "", // the first one may make it
-		"test -x /opt/t && /opt/t || true": "",
-		"~other/bin/t":                     "",
-		"./t.sh":                           "",
-		"t":                                "",
-		"$HOME/bin/t":                      "",
+func TestTheTextsThatACommandGivesToAShellAreFound(t *testing.T) {
+	for command, want := range map[string][]string{
+		"sh -c 'a b'":                    {"a b"},
+		"env X=1 bash -lc 'a'":           {"a"},
+		"x | sh -c \"bash -c 'a' && b\"": {"bash -c 'a' && b", "a"},
+		"sh -c \"$X\"":                   nil,
+		"sh a.sh -c b":                   nil,
+		"python3 -c 'a'":                 nil,
 	} {
-		name, ok := seal.FirstOutside(command)
-		require.Equal(t, want != "", ok, command)
-		if ok {
-			require.Equal(t, want, name, command)
-		}
+		require.Equal(t, want, seal.Inner(command), command)
 	}
 }
 

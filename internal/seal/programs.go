@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/lazyregexp"
 	"pawl/internal/shell"
 )
 
@@ -37,6 +38,39 @@ func Called(command string, read func(file string) string) []string {
 		}
 	}
 	return p.names
+}
+
+// Certain reports whether what Called returns is called in any case: the Makefile sets no PATH and has no conditions,
+// and no target is a file that exists, which make might leave as it is.
+func Certain(command string, read func(file string) string, exists func(file string) bool) bool {
+	target, calls := strings.CutPrefix(command, "make ")
+	if !calls {
+		return false
+	}
+	for _, file := range strings.Fields(tasks["make"].names) {
+		if text := read(file); text != "" {
+			all := makeRecipes(text)
+			plain := !all.unknown && !unplain().MatchString(text)
+			return plain && all.run(strings.TrimPrefix(target, "--silent "), exists)
+		}
+	}
+	return false
+}
+
+// unplain matches what may change which programs a Makefile calls, or that a missing one matters.
+var unplain = lazyregexp.New(`(?m)PATH|SHELL|MAKEFLAGS|IGNORE|RECIPEPREFIX|^\s*-?(include|ifn?eq|ifn?def|define|export)\b|\$\(eval|^\t[@+ ]*-`)
+
+// run reports whether the recipes of a target, and of those before it, run in any case.
+func (r recipes) run(target string, exists func(file string) bool) bool {
+	one := r.targets[target]
+	if one == nil {
+		return true
+	}
+	delete(r.targets, target) // it is looked at once
+	if !r.phony[target] && exists(target) {
+		return false
+	}
+	return !slices.ContainsFunc(one.before, func(name string) bool { return !r.run(name, exists) })
 }
 
 // Scripted returns the programs that a call of npm, pnpm or yarn needs for a script of package.json, and for the

@@ -3,9 +3,10 @@ package seal_test
 import (
 	"testing"
 
-	"pawl/internal/seal"
-
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/seal"
 )
 
 func TestProgramsAreThoseThatACommandCannotDoWithout(t *testing.T) {
@@ -49,4 +50,30 @@ func TestAScriptNeedsWhatItsCommandsCall(t *testing.T) {
 	pnp := map[string]string{"package.json": manifest, ".pnp.cjs": "#!/usr/bin/env node"}
 	assert.Empty(t, seal.Scripted("yarn test", func(file string) string { return pnp[file] }), "yarn has them elsewhere")
 	assert.NotEmpty(t, seal.Scripted("npm test", func(file string) string { return pnp[file] }))
+}
+
+// TestWhatMakeCallsIsCertainInAPlainMakefile: no PATH of its own, no conditions, no file that is up to date.
+func TestWhatMakeCallsIsCertainInAPlainMakefile(t *testing.T) {
+	for text, want := range map[string]bool{
+		"test:\n\tcheck-it\n": true,
+		"PYTHON ?= python3\ntest: gen\n\t@check-it\ngen:\n\tx\n": true,
+		"export PATH := bin:$(PATH)\ntest:\n\tcheck-it\n":        false,
+		"test:\n\tPATH=bin check-it\n":                           false,
+		"include other.mk\ntest:\n\tcheck-it\n":                  false,
+		"ifeq ($(CI),1)\ntest:\n\tcheck-it\nendif\n":             false,
+		"test:\n\t-check-it\n":                                   false,
+		"test: tool\n\tcheck-it\ntool:\n\tbuild-it\n":            false, // tool exists
+		".PHONY: tool\ntest: tool\ntool:\n\tbuild-it\n":          true,
+		"%.o: %.c\n\tcheck-it\ntest:\n\tcheck-it\n":              false,
+	} {
+		read := func(file string) string {
+			if file == "Makefile" {
+				return text
+			}
+			return ""
+		}
+		got := seal.Certain("make test", read, func(file string) bool { return file == "tool" })
+		require.Equal(t, want, got, text)
+	}
+	require.False(t, seal.Certain("npm test", func(string) string { return "" }, nil))
 }

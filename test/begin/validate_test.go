@@ -163,7 +163,8 @@ func TestReadyMeansReady(t *testing.T) {
 
 	w.Write("repo/Makefile", "lint:\n\tno-such-tidy work/n\n")
 	w.Commit("a linter that nobody has")
-	require.Contains(t, validate(w, 2, "--set", "check.command=make lint").Notes, "check.command (`make lint`) calls no-such-tidy, which does not exist")
+	v = validate(w, 2, "--set", "check.command=make lint")
+	require.Equal(t, "check.command (`make lint`) calls no-such-tidy, which does not exist", v.Problems[0].What)
 }
 
 func TestValidateSweepsUpAfterTheDead(t *testing.T) {

@@ -16,7 +16,7 @@ func TestP0_AnAgentThatDoesNotExistStartsNoLoop(t *testing.T) {
 		command any
 		says    string
 	}{
-		{"as a program", []string{"/no/such/agent"}, "the agent's program /no/such/agent is not on the PATH"},
+		{"as a program", []string{"/no/such/agent"}, "the agent's command needs /no/such/agent, which is no program on this machine"},
 		{"for the shell", "no-such-agent --quiet", "the agent's program no-such-agent is not on the PATH"},
 	}) {
 		t.Run(c.name, func(t *testing.T) {
