@@ -298,6 +298,31 @@ func TestAfterCtrlCFifteenSecondsOfSilenceMeanGoOn(t *testing.T) {
 	require.False(t, f.ended())
 }
 
+// What happens while it is open is shown after it: no row lands on the question's line.
+func TestE16_NothingIsPrintedIntoTheQuestionOfCtrlC(t *testing.T) {
+	f := running()
+	b := newBench(t, f)
+	b.atTerminal()
+	stdin, typist := io.Pipe()
+	go func() {
+		b.awaitStderr("   1  kept")
+		b.signals <- os.Interrupt
+		b.awaitStderr("Ctrl-C again leaves at once: ")
+		f.mu.Lock()
+		f.keep("84.9", "0.1")
+		f.mu.Unlock()
+		io.WriteString(typist, "\n")
+		b.awaitStderr("leaves at once: pawl: the loop goes on\n   2  kept")
+		b.signals <- os.Interrupt
+		b.awaitStderr("make it better\n\nEnter: go on;")
+		f.mu.Lock()
+		f.end(govern.IterationLimit)
+		f.mu.Unlock()
+	}()
+	require.Equal(t, 0, b.run(stdin, "run", b.spec(), "--yes"), b.stderr.String())
+	require.NotContains(t, b.stderr.String()+"|", "leaves at once: |", "a line break follows the question")
+}
+
 func TestAtAQuestionCtrlCAndEnterAskAgain(t *testing.T) {
 	f := improving()
 	b := newBench(t, f)

@@ -86,18 +86,28 @@ func (a *app) follow(parent context.Context, s *session, run sdk.WorkflowRun, o 
 	updates, workerDone := s.Watch(ctx, f.id, every), s.worker.done
 	for {
 		var err error
+		news := updates
+		if f.choosing != nil { // nothing is printed into a question; what happens meanwhile is shown after it
+			news = nil
+		}
 		select {
-		case u := <-updates:
+		case u := <-news:
 			err = f.update(ctx, u)
 		case e := <-over:
 			if parent.Err() != nil {
 				return f.leave(parent)
 			}
+			if f.choosing != nil { // the question has nothing to ask about any more
+				f.choosing = nil
+				f.screen.Print("")
+			}
 			return f.finish(parent, e)
 		case <-redraw.C:
 			f.draw()
 		case <-look.C:
-			f.disk.look(f.s, "The loop continues")
+			if f.choosing == nil {
+				f.disk.look(f.s, "The loop continues")
+			}
 		case <-f.choosing:
 			f.screen.Print("")
 			f.goOn("no answer")

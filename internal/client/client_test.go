@@ -153,11 +153,17 @@ func TestNobodySaysThatAMessageArrivedThatHasNoReply(t *testing.T) {
 // waits makes this host hold the loop here, which waits at a breakpoint, with that record.
 func waits(t *testing.T, c *client.Client, r workspace.Record) {
 	t.Helper()
+	holds(t, c, r, `{"loop": "here", "kind": "improve", "status": "paused", "gate": {"id": "breakpoint-7", "kind": "breakpoint"}}`)
+}
+
+// holds makes this host hold the loop here in that state, with that record.
+func holds(t *testing.T, c *client.Client, r workspace.Record, state string) {
+	t.Helper()
 	store := filepath.Join(t.TempDir(), "store.git")
 	script := exec.Command("sh", "-ec", `git init --quiet --object-format=sha1 --bare "$0"; cd "$0"
-		tree=$(printf '100644 blob %s\tstate.json\n100644 blob %s\tloop-results.tsv\n' "$(git hash-object -w --stdin)" "$(git hash-object -w /dev/null)" | git mktree)
+		tree=$(printf '100644 blob %s\tstate.json\n100644 blob %s\tloop-results.tsv\n100644 blob %s\tcontract.json\n' "$(git hash-object -w --stdin)" "$(git hash-object -w /dev/null)" "$(echo {} | git hash-object -w --stdin)" | git mktree)
 		git update-ref refs/pawl-ledger/here "$(git -c user.name=x -c user.email=x commit-tree -m x "$tree")"`, store)
-	script.Stdin = strings.NewReader(`{"loop": "here", "kind": "improve", "status": "paused", "gate": {"id": "breakpoint-7", "kind": "breakpoint"}}`)
+	script.Stdin = strings.NewReader(state)
 	out, err := script.CombinedOutput()
 	require.NoError(t, err, string(out))
 	r.Loop, r.Ref, r.Kind, r.FirstRun, r.Store, r.Ledger = "here", "here", "improve", "first", store, "refs/pawl-ledger/here"
@@ -249,6 +255,27 @@ func TestE15_AHaltOfALoopThatHasBegunWaitsForAWorker(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "signal", sent.Via)
 	require.False(t, s.terminated)
+}
+
+// Guidance at a loop's last question reaches no agent, with or without a worker.
+func TestE16_SteerIsRefusedWhereNothingReadsIt(t *testing.T) {
+	s := &service{silent: true}
+	for state, refused := range map[string]bool{
+		`{"loop": "here", "kind": "improve", "status": "waiting", "gate": {"id": "diff-7", "kind": "diff"}}`:         true,
+		`{"loop": "here", "kind": "improve", "status": "waiting", "gate": {"id": "question-7", "kind": "question"}}`: false,
+	} {
+		c := reach(t, s)
+		holds(t, c, workspace.Record{}, state)
+		_, err := c.Send(t.Context(), "here", "steer", loop.Message{By: "ann", Note: "try a table"})
+		if refused {
+			require.ErrorContains(t, err, "no agent call is left")
+			require.Empty(t, s.via, "nothing is sent")
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, "signal", s.via)
+		s.via = ""
+	}
 }
 
 // TestE3_AMessageThatWaitsForAWorkerNamesItsGate: when a worker comes, another gate may be open.

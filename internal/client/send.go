@@ -62,7 +62,10 @@ func (c *Client) Send(ctx context.Context, id, name string, m loop.Message) (Sen
 			}
 			contract, err := l.Contract(ctx, head)
 			return gates(state.Gate), func(m loop.Message) error {
-				_, err := govern.Answer(state.Ticking(c.Now()), contract.Spec, name, m)
+				reply, err := govern.Answer(state.Ticking(c.Now()), contract.Spec, name, m)
+				if err == nil && name == loop.MessageSteer {
+					_, err = govern.Heard(state, govern.NewestVersion, reply)
+				}
 				return err
 			}, err
 		},
@@ -120,7 +123,12 @@ func carry[M any](ctx context.Context, c *Client, id, name string, m message[M])
 			}
 		}
 		out.Via = "signal"
-		open, _, _ = m.recorded() // none if this host has no ledger
+		open, refused, err := m.recorded() // none if this host has no ledger
+		if err == nil && name == loop.MessageSteer {
+			if err := refused(m.bound(open)); err != nil { // nothing would ever come of it
+				return out, err
+			}
+		}
 		return out, c.SDK.SignalWorkflow(ctx, id, "", name, m.bound(open))
 	}
 	out.Via = "update"
