@@ -268,7 +268,7 @@ func TestS4_WhoHasToApprove(t *testing.T) {
 		{"governance, whatever the tier", task.T0, true, false, task.Cost{}, "0", nil, []string{"governance files may change"}},
 		{"production, whatever the tier", task.T3, false, true, task.Cost{}, "0", nil, []string{"production is touched"}},
 		{"an estimate above the limit", task.T3, false, false, estimate("5.001"), "0", five, []string{"the estimate of $5.001 is above limits.costUSD, $5.00"}},
-		{"what the plan says above the limit", task.T3, false, false, task.Cost{Median: usd("6")}, "0", five, []string{"the estimate of $6.00 is above limits.costUSD, $5.00"}},
+		{"what the plan says above the limit", task.T3, false, false, task.Cost{Median: usd("6")}, "0", five, []string{"the estimate of $6.00 by its plan is above limits.costUSD, $5.00"}},
 		{"S4: the plan's own cost above the limit, beside a lower estimate", task.T3, false, false, assess.WithPlanned(estimate("1"), &task.Cost{Median: usd("6")}), "0", five, []string{"the estimate of $6.00 by its plan is above limits.costUSD, $5.00"}},
 		{"S4: the plan's own cost at the limit", task.T3, false, false, assess.WithPlanned(estimate("1"), &task.Cost{Median: usd("5.0")}), "0", five, nil},
 		{"S4: a lower cost of the plan takes nothing from the estimate", task.T3, false, false, assess.WithPlanned(estimate("7"), &task.Cost{Median: usd("0.01")}), "0", five, []string{"the estimate of $7.00 is above limits.costUSD, $5.00"}},

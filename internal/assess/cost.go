@@ -55,7 +55,11 @@ func highInWords(c task.Cost) string {
 	if planIsHigher(c) {
 		return dollars(*c.Planned) + " by its plan"
 	}
-	return dollars(*High(c))
+	high := dollars(*High(c))
+	if c.N == 0 { // without similar tasks, only the plan has an amount
+		high += " by its plan"
+	}
+	return high
 }
 
 // InWords returns an estimate as people see it.

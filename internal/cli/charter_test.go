@@ -88,6 +88,11 @@ func TestValidateOfAStewardNamesWhatIsWrongWithFileAndLine(t *testing.T) {
 	require.Contains(t, b.stderr.String(), "repository: ")
 	require.Equal(t, 2, b.run(nil, "steward", "up", "--detach", b.file("steward.yaml", shop+secret)), "it is not begun either")
 	require.Contains(t, b.stderr.String(), "triggers[0].secretFile: reading a secret")
+	page := b.file("steward.yaml", shop+"remote: {api: https://github.com/acme/shop}\n")
+	require.Equal(t, 2, b.run(nil, "validate", page))
+	require.Contains(t, b.stderr.String(), "remote: remote.api does not end in /repos/OWNER/NAME")
+	require.Equal(t, 2, b.run(nil, "steward", "up", "--detach", page))
+	require.Contains(t, b.stderr.String(), "Write it as https://api.github.com/repos/OWNER/NAME.")
 	require.Equal(t, 2, b.run(nil, "validate", "--id", "other", b.file("steward.yaml", shop)))
 	require.Contains(t, b.stderr.String(), "the ID of a steward is its name (shop)")
 }

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/list"
+	"pawl/internal/remote"
 	"pawl/internal/spec"
 	"pawl/internal/task"
 	"pawl/internal/ui"
@@ -130,7 +131,8 @@ func plannerNote(c charter.Charter) []string {
 	return nil
 }
 
-// secrets returns a problem for each secret of the charter that can't be read on this host.
+// secrets returns a problem for each secret of the charter that can't be read on this host, and for an address that
+// can't be where one belongs.
 func secrets(h home.Home, c charter.Charter) (problems []preflight.Problem) {
 	read := func(key, file string) {
 		if file == "" {
@@ -144,5 +146,12 @@ func secrets(h home.Home, c charter.Charter) (problems []preflight.Problem) {
 		read(fmt.Sprintf("triggers[%d].secretFile", i), t.SecretFile)
 	}
 	read("remote.tokenFile", c.Remote.TokenFile)
+	if c.Remote.API != "" {
+		if err := remote.Check(c.Remote); err != nil {
+			problems = append(problems, preflight.Problem{
+				Check: "remote", Key: "remote.api", What: err.Error(), Do: "Write it as https://api.github.com/repos/OWNER/NAME.",
+			})
+		}
+	}
 	return problems
 }

@@ -79,17 +79,38 @@ func Scan(ctx context.Context, h home.Home, r charter.Remote, base string, now t
 	return s, nil
 }
 
+// Check returns what keeps an address from being used, whatever answers there.
+func Check(r charter.Remote) error {
+	api, err := url.Parse(r.API)
+	if err != nil {
+		return fmt.Errorf("remote.api: %w", err)
+	}
+	if _, owner, name := project(api); owner == "" || name == "" || strings.Contains(name, "/") {
+		return errors.New("remote.api does not end in /repos/OWNER/NAME")
+	}
+	if r.TokenFile != "" && api.Scheme != "https" && !loopback(api.Hostname()) {
+		return errors.New("remote.api is not https: the token would be sent in clear text")
+	}
+	return nil
+}
+
+// project splits the address of a project's API.
+func project(api *url.URL) (root, owner, name string) {
+	root, path, _ := strings.Cut(strings.TrimRight(api.Path, "/"), "/repos/")
+	owner, name, _ = strings.Cut(path, "/")
+	return root, owner, name
+}
+
 // connect returns a client that sends the token only to the API's own host.
 func connect(h home.Home, r charter.Remote) (c *github.Client, owner, name string, err error) {
+	if err := Check(r); err != nil {
+		return nil, "", "", err
+	}
 	api, err := url.Parse(r.API)
 	if err != nil {
 		return nil, "", "", fmt.Errorf("remote.api: %w", err)
 	}
-	root, project, found := strings.Cut(strings.TrimRight(api.Path, "/"), "/repos/")
-	owner, name, named := strings.Cut(project, "/")
-	if !found || !named || owner == "" || name == "" || strings.Contains(name, "/") {
-		return nil, "", "", errors.New("remote.api does not end in /repos/OWNER/NAME")
-	}
+	root, owner, name := project(api)
 	c = github.NewClient(&http.Client{Transport: bounded{http.DefaultTransport}, CheckRedirect: func(to *http.Request, _ []*http.Request) error {
 		if to.URL.Host != api.Host || to.URL.Scheme != api.Scheme {
 			return fmt.Errorf("the remote redirects to %s, where pawl does not send the token", to.URL.Host)
@@ -97,9 +118,6 @@ func connect(h home.Home, r charter.Remote) (c *github.Client, owner, name strin
 		return nil
 	}})
 	if r.TokenFile != "" {
-		if api.Scheme != "https" && !loopback(api.Hostname()) {
-			return nil, "", "", errors.New("remote.api is not https: the token would be sent in clear text")
-		}
 		token, err := h.Secret(r.TokenFile)
 		if err != nil {
 			return nil, "", "", err

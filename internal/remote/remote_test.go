@@ -228,3 +228,25 @@ func TestS11_AnAnswerOfTheRemoteThatCannotBeUsedIsExplained(t *testing.T) {
 		})
 	}
 }
+
+func TestAnAddressThatCannotBeAProjectsIsRefusedBeforeItIsUsed(t *testing.T) {
+	for _, c := range []struct{ api, token, want string }{
+		{"https://api.github.com/repos/acme/shop", "", ""},
+		{"https://git.acme.example/api/v3/repos/acme/shop/", "token", ""},
+		{"http://127.0.0.1:8080/repos/acme/shop", "token", ""},
+		{"http://git.acme.example/repos/acme/shop", "", ""},
+		{"http://git.acme.example/repos/acme/shop", "token", "is not https"},
+		{"https://github.com/acme/shop", "", "does not end in /repos/OWNER/NAME"},
+		{"https://api.github.com/repos/acme", "", "does not end in /repos/OWNER/NAME"},
+		{"https://api.github.com/repos/acme/shop/issues", "", "does not end in /repos/OWNER/NAME"},
+		{"https://api.github.com/repos//shop", "", "does not end in /repos/OWNER/NAME"},
+		{"https://api.github.com", "", "does not end in /repos/OWNER/NAME"},
+	} {
+		err := remote.Check(charter.Remote{API: c.api, TokenFile: c.token})
+		if c.want == "" {
+			require.NoError(t, err, c.api)
+		} else {
+			require.ErrorContains(t, err, c.want, c.api)
+		}
+	}
+}

@@ -54,7 +54,7 @@ func init() { // in init, because the rows refer to functions that read Stops
 	Stops = []Stop{
 		{
 			Name: StopPerson, Immediate: true, At: loop.PauseNow, Source: "Explicit \"STOP\" command; emergency override; system shutdown",
-			When: "`pause` or `halt`, of the task or of the steward, or a file `loop-stop`",
+			When: "`pause` or `halt`, of the task or of the steward, or a file `loop-stop`, seen when a step ends",
 			of:   anything, holds: (*next).stoppedByPerson,
 		},
 		{
