@@ -90,6 +90,11 @@ func TestLongLinesOfATerminalHang(t *testing.T) {
 	require.Equal(t, "short", narrow.Hang("short", 6))
 	require.Equal(t, "mended; start it with\n      `pawl run --set goal=\"a b c d e f g h\"`\n      again", narrow.Hang("mended; start it with `pawl run --set goal=\"a b c d e f g h\"` again", 6), "a command is whole")
 	require.Equal(t, "      `a command that is longer than the line`\n      is first", narrow.Hang("      `a command that is longer than the line` is first", 6))
+	bold := ui.Style{Width: 40, Wrap: true, Color: true}
+	require.Equal(t, "\x1b[1ma sentence in a colour that has more\x1b[0m\n  \x1b[1mwords than fit on a line\x1b[0m",
+		bold.Hang(bold.Bold("a sentence in a colour that has more words than fit on a line"), 2), "no line is there twice")
+	require.Equal(t, "\x1b[1mnote:\x1b[0m a sentence in two colours, with\n  more words than fit on a line",
+		bold.Hang(bold.Bold("note:")+" a sentence in two colours, with more words than fit on a line", 2))
 	require.Equal(t, "an odd ` in a sentence that is not\n      closed, and goes on", narrow.Hang("an odd ` in a sentence that is not closed, and goes on", 6))
 	long := strings.Repeat("x", 100)
 	for _, line := range strings.Split(narrow.Hang(long, 6), "\n") {

@@ -10,14 +10,18 @@ var color = regexp.MustCompile("^\x1b\\[[0-9;]*m")
 
 // wrap breaks text into lines of at most width columns, between words if that is possible. A colour that is in force
 // at a break is ended there and begins again on the next line. Without a width, it does not break.
-func wrap(text string, width int) []string { return wrapped(text, width, nextWord) }
+func wrap(text string, width int) []string { return wrapped(text, width, width, nextWord) }
 
 // wrapProse is wrap for sentences. A command in backticks is a word, and no word is broken: a person copies commands.
-func wrapProse(text string, width int) []string { return wrapped(text, width, nextQuoted) }
+// The first line has a width of its own.
+func wrapProse(text string, first, width int) []string {
+	return wrapped(text, first, width, nextQuoted)
+}
 
-// wrapped is wrap for words that next finds at the beginning of a text.
-func wrapped(text string, width int, next func(text string) (word string, whole bool)) []string {
-	if width < 1 || columns(strip(text)) <= width {
+// wrapped is wrap for words that next finds at the beginning of a text. The lines after the first have width columns.
+func wrapped(text string, first, width int, next func(text string) (word string, whole bool)) []string {
+	room := first
+	if room < 1 || columns(strip(text)) <= room {
 		return []string{text}
 	}
 	var lines []string
@@ -33,6 +37,7 @@ func wrapped(text string, width int, next func(text string) (word string, whole 
 		line.Reset()
 		line.WriteString(active)
 		used = 0
+		room = width
 	}
 
 	for text != "" {
@@ -48,11 +53,11 @@ func wrapped(text string, width int, next func(text string) (word string, whole 
 		word, whole := next(text)
 		text = text[len(word):]
 		length := columns(strings.TrimRight(word, " "))
-		if used > 0 && used+length > width {
+		if used > 0 && used+length > room {
 			breakLine()
 		}
-		for length > width && !whole { // a word that no line can hold
-			part := clipped(word, width)
+		for length > room && !whole { // a word that no line can hold
+			part := clipped(word, room)
 			line.WriteString(part)
 			word = word[len(part):]
 			length = columns(strings.TrimRight(word, " "))
@@ -134,11 +139,6 @@ func (s Style) Hang(text string, indent int) string {
 	}
 	words := strings.TrimLeft(text, " ")
 	margin := text[:len(text)-len(words)]
-	first := wrapProse(words, max(20, s.Width-1-len(margin)))
-	if len(first) == 1 {
-		return text
-	}
-	rest := strings.TrimLeft(strings.TrimPrefix(words, first[0]), " ")
-	lines := wrapProse(rest, max(20, s.Width-1-indent))
-	return margin + first[0] + "\n" + strings.Repeat(" ", indent) + strings.Join(lines, "\n"+strings.Repeat(" ", indent))
+	lines := wrapProse(words, max(20, s.Width-1-len(margin)), max(20, s.Width-1-indent))
+	return margin + strings.Join(lines, "\n"+strings.Repeat(" ", indent))
 }
