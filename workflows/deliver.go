@@ -132,7 +132,7 @@ func (l *deliver) prepare(ctx workflow.Context) error {
 }
 
 // baseline runs check, guard and tests on the unchanged code. The tests that fail then are shown to the writer and do not
-// count later. It ends nothing, since the loop may be there to fix it.
+// count later. They end nothing, since the loop may be there to fix them; a command whose program is missing does.
 func (l *deliver) baseline(ctx workflow.Context) error {
 	if l.State().KnownTests != nil {
 		return nil
@@ -151,10 +151,21 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 		return err
 	}
 	l.iteration.phaseSpent = 0 // the planner has all of its time
+	if err := l.found("test", in.Command, out.Outcome); err != nil {
+		return err
+	}
 	j := l.judgement(out.Outcome, whyTests(out.Outcome))
 	j.Tests, j.Leftovers = out.Tests, loop.Union(leftovers, j.Leftovers)
-	l.Emit(ctx, loop.Event{Type: loop.TestsKnown, Step: "test", Judgement: j, Tested: l.guardTested})
+	l.Emit(ctx, loop.Event{Type: loop.TestsKnown, Step: "test", Judgement: j, Tested: l.guardTested, MeasuredAt: out.Recalled})
 	return nil
+}
+
+// found ends the loop if a command lacks a program on the unchanged code: no change is meant to mend that.
+func (l *deliver) found(name, command string, out act.Outcome) error {
+	if l.rules < 6 || !out.Missing() {
+		return nil
+	}
+	return unready(name, command, out.Ending(), out, govern.MissingAdvice)
 }
 
 // whyTests returns why a run of the tests failed: "tests" if the command said so itself, by its exit code.
@@ -176,6 +187,9 @@ func (l *deliver) unchanged(ctx workflow.Context) (leftovers []string, err error
 		}
 		if len(out.Altered) > 0 {
 			return nil, unready(c.name, c.command, out.Ending(), out, govern.AlteredAdvice(c.name, out.Altered))
+		}
+		if err := l.found(c.name, c.command, out); err != nil {
+			return nil, err
 		}
 		leftovers, l.guardTested = out.Leftovers, l.testedBy(out) // guard is the last
 		if !out.OK() {

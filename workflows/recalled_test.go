@@ -39,3 +39,24 @@ func TestABaselineOfValidateIsRecordedWithItsTime(t *testing.T) {
 		})
 	}
 }
+
+// TestTheTestsOfValidateAreRecordedWithTheirTime, for a delivery.
+func TestTheTestsOfValidateAreRecordedWithTheirTime(t *testing.T) {
+	when := time.Date(2026, 11, 20, 11, 0, 0, 0, time.UTC)
+	d := deliver(t, map[string][]stepped{"baseline": {{Recalled: when}}})
+	p := d.run(specOfDelivery(nil))
+	require.Nil(t, p.err)
+	require.Equal(t, when, p.final.MeasuredAt)
+}
+
+// TestADeliveryWhoseCommandLacksAProgramIsRefused, before an agent is called: no change is meant to mend that.
+func TestADeliveryWhoseCommandLacksAProgramIsRefused(t *testing.T) {
+	for _, name := range []string{"baseline", "unchanged guard", "unchanged check"} {
+		d := deliver(t, map[string][]stepped{name: {{ExitCode: 127}}})
+		commands := map[string]any{"guard": map[string]any{"command": "g"}, "check": map[string]any{"command": "c"}}
+		p := d.run(specOfDelivery(commands))
+		require.Equal(t, loop.Failed, p.final.Status, name)
+		require.Contains(t, p.final.Reason, "(exit 127)", name)
+		require.Empty(t, d.ran, name)
+	}
+}

@@ -22,7 +22,8 @@ func (f *Findings) ran(w *steps.Work, result interface{ Core() *act.Outcome }) {
 	if o.Warning != "" || o.Stop != "" || o.Interrupted || len(o.Altered) > 0 {
 		f.unsure = true
 	}
-	if w.In.Key.Name != steps.CanaryStep && !o.OK() {
+	knownToFail := w.In.Key.Name == "test" && o.ExitCode > 0 && !o.Missing()
+	if w.In.Key.Name != steps.CanaryStep && !o.OK() && !knownToFail {
 		f.unsure = true
 	}
 }
@@ -48,7 +49,10 @@ func (f *Findings) measureAlone(
 // itself.
 func (f *Findings) keep(ctx context.Context, h home.Home, ws *hosted.Workspace, s spec.Spec, contract ledger.Contract) {
 	k, err := kind.Of(s.Kind)
-	if err != nil || !k.Reference || f.unsure || len(f.Problems) > 0 {
+	if err != nil || f.unsure || len(f.Problems) > 0 {
+		return
+	}
+	if !k.Reference && f.Test == nil { // such a delivery says nowhere what it took over
 		return
 	}
 	if safe, err := baselines.Safe(ws, s); err != nil || !safe {

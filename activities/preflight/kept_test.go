@@ -124,6 +124,49 @@ func TestALoopTakesOverWhatValidateMeasured(t *testing.T) {
 	}
 }
 
+// delivers makes the spec one of a delivery with tests.
+func delivers(test string) func(*testing.T, home.Home, *spec.Spec) {
+	return func(_ *testing.T, _ home.Home, s *spec.Spec) {
+		s.Kind, s.Test.Command, s.Verify.Command = "deliver", test, ""
+	}
+}
+
+// TestADeliveryTakesOverWhatValidateFound: how its guard and its tests end on the unchanged code.
+func TestADeliveryTakesOverWhatValidateFound(t *testing.T) {
+	shelter(t)
+	t.Parallel()
+	_, h, s := project(t, counts, notices)
+	delivers("echo 'not ok 1 - a'; exit 1")(t, h, &s)
+	f, err := preflight.DryRun(t.Context(), h, "x", s, func(string) {})
+	require.NoError(t, err)
+	require.Empty(t, f.Problems)
+
+	a := activities.New(h, "host", "pawl", "default", false)
+	t.Cleanup(a.Stop)
+	opened, err := a.Open(t.Context(), act.Open{Loop: "x", FirstRun: "first", Spec: s})
+	require.NoError(t, err)
+	step := func(name string) act.Step {
+		return act.Step{Ref: opened.Ref, Key: act.Key{Name: name}, Head: opened.Base, LimitMs: 60_000}
+	}
+	env := actest.Environment(a)
+	env.RegisterActivity(a.Test)
+	env.RegisterActivity(a.Guard)
+	v, err := env.ExecuteActivity(a.Test, act.Test{Step: step("test"), Command: s.Test.Command})
+	require.NoError(t, err)
+	var tested act.Tested
+	require.NoError(t, v.Get(&tested))
+	require.False(t, tested.Recalled.IsZero())
+	require.Equal(t, 1, tested.ExitCode)
+	require.Equal(t, []string{"a"}, tested.Tests.Failing)
+	guard := act.Guard{Step: step("guard"), Command: s.Guard.Command}
+	guard.Intact = true
+	v, err = env.ExecuteActivity(a.Guard, guard)
+	require.NoError(t, err)
+	var guarded act.Outcome
+	require.NoError(t, v.Get(&guarded))
+	require.False(t, guarded.Recalled.IsZero())
+}
+
 // TestValidateKeepsNothingThatIsNotSure: a loop has to find it out for itself.
 func TestValidateKeepsNothingThatIsNotSure(t *testing.T) {
 	shelter(t)
@@ -141,7 +184,11 @@ func TestValidateKeepsNothingThatIsNotSure(t *testing.T) {
 		"much noise": {"od -An -N2 -tu2 /dev/urandom", notices, func(_ *testing.T, _ home.Home, s *spec.Spec) {
 			s.Verify.MinDelta, _ = evidence.ParseThreshold("1")
 		}, false},
-		"a delivery": {counts, notices, func(_ *testing.T, _ home.Home, s *spec.Spec) { s.Kind = "deliver" }, false},
+		"a delivery":                {counts, notices, delivers(notices), true},
+		"a delivery without tests":  {counts, notices, func(_ *testing.T, _ home.Home, s *spec.Spec) { s.Kind = "deliver" }, false},
+		"tests known to fail":       {counts, notices, delivers("exit 3"), true},
+		"tests without a program":   {counts, notices, delivers("exit 127"), false},
+		"a delivery's failed guard": {counts, "false", delivers(notices), false},
 		"another loop is measuring": {counts, notices, func(t *testing.T, h home.Home, _ *spec.Spec) {
 			lock, err := durable.TryLock(h.JudgeSlot())
 			require.NoError(t, err)

@@ -77,7 +77,6 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		return nil // the next commands may need what setup fetches
 	}
 	again := "Run it in a fresh clone: it has to exit 0"
-	const missing = "A program is missing, which no change in scope mends: install it, or let setup.command do so."
 	var measured act.Measured
 	rules := govern.ImproveOf(s, govern.NewestVersion)
 	if runs("verify", s.Verify.Command) {
@@ -97,7 +96,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		case len(r.Altered) > 0:
 			out.altered("verify", s.Verify.Command, r.Outcome)
 		case k.Mends && r.Missing():
-			out.problem("verify", fails("verify", s.Verify.Command, r.Outcome), missing)
+			out.problem("verify", fails("verify", s.Verify.Command, r.Outcome), govern.MissingAdvice)
 		case k.Mends && !r.OK():
 			out.Notes = append(out.Notes, fails("verify", s.Verify.Command, r.Outcome)+"\nThat is fine if the loop is meant to fix it.")
 		case !r.OK():
@@ -111,7 +110,9 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			out.Notes = append(out.Notes, "verify: "+r.Warning)
 		}
 		measured = r
-		out.ran(w, &r)
+		if k.Reference { // a delivery verifies only changes
+			out.ran(w, &r)
+		}
 	}
 	if runs("guard", s.Guard.Command) {
 		w := work("guard", 0, s.Guard.Timeout.D())
@@ -126,6 +127,8 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		case r.OK():
 		case len(r.Altered) > 0:
 			out.altered("guard", s.Guard.Command, r)
+		case k.Mends && r.Missing():
+			out.problem("guard", fails("guard", s.Guard.Command, r), govern.MissingAdvice)
 		case k.Mends:
 			out.Notes = append(out.Notes, fails("guard", s.Guard.Command, r)+"\nNo change reaches the tests before it passes.")
 		default:
@@ -133,15 +136,17 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		}
 	}
 	if k.Tests && s.TestRequired() && runs("test", s.Test.Command) {
-		r, err := work("test", 0, s.Test.Timeout.D()).Test(ctx, act.Test{Command: s.Test.Command, Reports: s.TestReports()})
+		w := work("test", 0, s.Test.Timeout.D())
+		r, err := w.Test(ctx, act.Test{Command: s.Test.Command, Reports: s.TestReports()})
 		if done, err := over("test", r.Outcome, err); done {
 			return err
 		}
 		out.Test = &r.Outcome
+		out.ran(w, &r)
 		switch {
 		case r.OK():
 		case r.Missing():
-			out.problem("test", fails("test", s.Test.Command, r.Outcome), missing)
+			out.problem("test", fails("test", s.Test.Command, r.Outcome), govern.MissingAdvice)
 		default:
 			what := fails("test", s.Test.Command, r.Outcome)
 			if t := r.Tests; t != nil && t.Failed > 0 {
@@ -164,6 +169,8 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		}
 		switch {
 		case r.OK():
+		case k.Mends && r.Missing():
+			out.problem("check", fails("check", s.Check.Command, r), govern.MissingAdvice)
 		case k.Mends:
 			out.Notes = append(out.Notes, fmt.Sprintf("check fails on the unchanged code (%s), so it would undo every change that does not fix it: `%s`%s", r.Ending(), s.Check.Command, tailed(r)))
 		default:

@@ -17,6 +17,9 @@ var lockfiles = map[string]string{
 	"flake.lock": "nix --no-update-lock-file", "pubspec.lock": "dart pub get --enforce-lockfile",
 }
 
+// MissingAdvice says what to do about a command that could not find or start a program.
+const MissingAdvice = "A program is missing, which no change in scope mends: install it, or let setup.command do so."
+
 // AlteredAdvice says what to do about a command that passes, but changes these tracked files of the commit that it judges.
 func AlteredAdvice(key string, altered []string) string {
 	var instead []string

@@ -164,8 +164,10 @@ var effects = map[Type]func(*State, Event){
 	},
 	ClaimMade:         func(s *State, e Event) { s.Claim = e.Claim },
 	JudgedFromScratch: func(s *State, e Event) { s.Scratch = e.Scratch },
-	TestsKnown:        func(s *State, e Event) { s.KnownTests, s.Tested = e.Judgement, e.Tested },
-	ChangeAccepted:    func(s *State, e Event) { s.accept() },
+	TestsKnown: func(s *State, e Event) {
+		s.KnownTests, s.Tested, s.MeasuredAt = e.Judgement, e.Tested, e.MeasuredAt
+	},
+	ChangeAccepted: func(s *State, e Event) { s.accept() },
 	ChangeReverted: func(s *State, e Event) {
 		s.undone(e.Commit)
 		s.Head = e.Head

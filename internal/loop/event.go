@@ -149,7 +149,7 @@ type Event struct {
 	Tree      string                        `json:"tree,omitempty"`
 	Head      string                        `json:"head,omitempty"` // the branch's head afterwards
 	Files     []string                      `json:"files,omitempty"`
-	// MeasuredAt is when `pawl validate` measured the baseline, zero if the loop did.
+	// MeasuredAt is when `pawl validate` measured the unchanged code, zero if the loop did.
 	MeasuredAt time.Time `json:"measuredAt,omitzero"`
 	// TotalFiles is how many files the loop has touched, if Files does not tell.
 	TotalFiles int         `json:"total_files,omitempty"`

@@ -28,7 +28,7 @@ type Contract struct {
 	Contract    loop.Contract
 	Spec        spec.Spec
 	Baseline    *evidence.Decimal
-	Age         string     // how long ago `pawl validate` measured the baseline, "" if the loop did
+	Age         string     // how long ago `pawl validate` measured the unchanged code, "" if the loop did
 	Noise       string     // what the noise of the metric means, "" if it does not vary
 	Spread      string     // the same in a few words, "" if it does not vary
 	InScope     int        // how many files the scope matches, negative if that is not known
@@ -61,7 +61,7 @@ func (s Style) Contract(c Contract) string {
 	switch {
 	case !c.Kind.Tests:
 	case sp.TestRequired():
-		within := "within " + sp.Test.Timeout.String() + Around("; ", Clean(c.TestsRun), "")
+		within := "within " + sp.Test.Timeout.String() + Around("; ", Clean(c.TestsRun), "") + Around(", measured by pawl validate ", c.Age, "")
 		f.add("test", append(written(sp.Test.Command), s.Dim(within))...)
 	default:
 		f.add("test", "not required: the tests are skipped")

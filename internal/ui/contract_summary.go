@@ -137,7 +137,7 @@ func (s Style) summaryRows(c Contract) (rows []summaryRow) {
 	if c.Kind.Tests {
 		test, tested := "not required: the tests are skipped", ""
 		if sp.TestRequired() {
-			test, tested = onLine(sp.Test.Command), Around(" — ", Clean(c.TestsRun), "")
+			test, tested = onLine(sp.Test.Command), Around(" — ", joined(", ", Clean(c.TestsRun), Around("measured by pawl validate ", c.Age, "")), "")
 		}
 		addWith("test", test, tested)
 	}

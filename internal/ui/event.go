@@ -103,7 +103,8 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 	case loop.TestsKnown:
 		if e.Judgement == nil || e.Judgement.Passed || e.Judgement.Tests == nil {
-			return "the tests ran on the unchanged code", "", false
+			ago := Around(", measured by pawl validate ", Ago(e.MeasuredAt, e.Time), "")
+			return "the tests ran on the unchanged code" + ago, "", ago != ""
 		}
 		why, text := "", "what fails there does not count: "+tests(*e.Judgement)
 		if len(e.Judgement.Tests.Failing) == 0 {
