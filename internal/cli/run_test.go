@@ -299,7 +299,7 @@ func TestAfterCtrlCFifteenSecondsOfSilenceMeanGoOn(t *testing.T) {
 }
 
 // What happens while it is open is shown after it: no row lands on the question's line.
-func TestE16_NothingIsPrintedIntoTheQuestionOfCtrlC(t *testing.T) {
+func TestNothingIsPrintedIntoTheQuestionOfCtrlC(t *testing.T) {
 	f := running()
 	b := newBench(t, f)
 	b.atTerminal()

@@ -61,6 +61,9 @@ func (s *session) share(ctx context.Context) (err error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if fault.CodeOf(err) == fault.EngineUnreachable { // it says all
+			return err
+		}
 		if why := s.Home.Unwritable(); why != "" {
 			err = fmt.Errorf("%w; %s", err, why)
 		}

@@ -219,7 +219,7 @@ func TestALoopIsShownAsItsRunEndedWithoutAnEngineToo(t *testing.T) {
 }
 
 // A loop that was started while no worker ran is known to the engine alone, and to the note of `pawl start`.
-func TestE15_ALoopThatNoWorkerHasTakenIsListedAndHalted(t *testing.T) {
+func TestALoopThatNoWorkerHasTakenIsListedAndHalted(t *testing.T) {
 	s := &service{silent: true}
 	c := reach(t, s)
 	require.NoError(t, c.NoteStarted("here", "run-1", "improve", "/src"))
@@ -249,7 +249,7 @@ func TestE15_ALoopThatNoWorkerHasTakenIsListedAndHalted(t *testing.T) {
 }
 
 // A worker that is away now has taken the loop before: what it has done has to be recorded, so the halt waits for it.
-func TestE15_AHaltOfALoopThatHasBegunWaitsForAWorker(t *testing.T) {
+func TestAHaltOfALoopThatHasBegunWaitsForAWorker(t *testing.T) {
 	s := &service{silent: true, taken: true}
 	sent, err := reach(t, s).Send(t.Context(), "here", "halt", loop.Message{})
 	require.NoError(t, err)
@@ -258,7 +258,7 @@ func TestE15_AHaltOfALoopThatHasBegunWaitsForAWorker(t *testing.T) {
 }
 
 // Guidance at a loop's last question reaches no agent, with or without a worker.
-func TestE16_SteerIsRefusedWhereNothingReadsIt(t *testing.T) {
+func TestSteerIsRefusedWhereNothingReadsIt(t *testing.T) {
 	s := &service{silent: true}
 	for state, refused := range map[string]bool{
 		`{"loop": "here", "kind": "improve", "status": "waiting", "gate": {"id": "diff-7", "kind": "diff"}}`:         true,
@@ -276,6 +276,22 @@ func TestE16_SteerIsRefusedWhereNothingReadsIt(t *testing.T) {
 		require.Equal(t, "signal", s.via)
 		s.via = ""
 	}
+}
+
+// An engine that can't write records no message, and does not say why.
+func TestAHaltOnAFullDiskSaysThatTheDiskIsFull(t *testing.T) {
+	s := &service{refuses: context.DeadlineExceeded}
+	c := reach(t, s)
+	c.Home.Dir = filepath.Join(c.Home.Dir, "missing")
+	_, err := c.Send(t.Context(), "here", "halt", loop.Message{})
+	require.Equal(t, fault.EngineUnreachable, fault.CodeOf(err))
+	require.ErrorContains(t, err, "nothing can be written to "+c.Home.Dir)
+	require.ErrorContains(t, err, "halt has not arrived")
+	_, err = c.Send(t.Context(), "gone", "halt", loop.Message{})
+	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err), "that is the answer, whatever the disk")
+	s.refuses = nil
+	_, err = c.Send(t.Context(), "here", "halt", loop.Message{})
+	require.NoError(t, err, "it could be recorded all the same")
 }
 
 // TestE3_AMessageThatWaitsForAWorkerNamesItsGate: when a worker comes, another gate may be open.

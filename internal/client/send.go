@@ -96,7 +96,35 @@ type message[M any] struct {
 	recorded func() (open []loop.Gate, refused func(M) error, err error)
 }
 
-func carry[M any](ctx context.Context, c *Client, id, name string, m message[M]) (out Sent, err error) {
+// carry sends a message. Where this host's disk is full, the embedded engine answers late or not at all.
+func carry[M any](ctx context.Context, c *Client, id, name string, m message[M]) (Sent, error) {
+	full := ""
+	if !c.Explicit {
+		full = c.Home.Unwritable()
+	}
+	if full == "" {
+		return carryNow(ctx, c, id, name, m)
+	}
+	limited, cancel := context.WithTimeout(ctx, fullDiskTimeout)
+	defer cancel()
+	out, err := carryNow(limited, c, id, name, m)
+	if err == nil || ctx.Err() != nil || isRefusal(err) {
+		return out, err
+	}
+	return out, fault.New(fault.EngineUnreachable, "%s, so the engine can't record the message: %s has not arrived", full, name).
+		Advise("Make room there and send it again. Until then the " + m.Word + " does nothing that it would have to record.")
+}
+
+// fullDiskTimeout is how long a message may take that probably can't be recorded.
+const fullDiskTimeout = 8 * time.Second
+
+// isRefusal reports whether an error is the answer of the addressee, or of this host's records, and not an outage.
+func isRefusal(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Code != fault.EngineUnreachable && f.Code != fault.InfrastructureError
+}
+
+func carryNow[M any](ctx context.Context, c *Client, id, name string, m message[M]) (out Sent, err error) {
 	defer func() { err = m.Naming(id, err) }()
 	out = Sent{Loop: id, Message: name}
 	if payload, err := json.Marshal(m.bound(nil)); err == nil {

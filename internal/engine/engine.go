@@ -33,6 +33,9 @@ const (
 	defaultRetention = 90 * 24 * time.Hour
 	// patience is how long Share waits for an owner that has the lock but does not answer.
 	patience = 30 * time.Second
+	// silence is how long Share waits for an owner whose engine has served before: it does not start, and one that
+	// stops is gone sooner.
+	silence = 6 * time.Second
 	// closeTime limits Close. The server itself takes up to five seconds if clients keep their connections.
 	closeTime = 3 * time.Second
 )
@@ -116,6 +119,7 @@ func (o Options) withDefaults() (Options, error) {
 func (e *Engine) join(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	began := time.Now()
 	for {
 		lock, err := durable.TryLock(lockPath(e.options.Dir))
 		if err == nil {
@@ -132,10 +136,13 @@ func (e *Engine) join(ctx context.Context) error {
 			go e.succeed()
 			return nil
 		}
-		// The owner is starting, or about to exit.
+		// The owner is starting, or about to exit, or it hangs.
+		pid := owner(e.options.Dir)
+		if hasServed(e.options.Dir, pid) && (isStopped(pid) || time.Since(began) > silence) {
+			return unanswered(pid)
+		}
 		if pause(ctx, 5*time.Millisecond) != nil {
-			return fmt.Errorf("process %d owns the engine in %s but it does not answer: %w",
-				owner(e.options.Dir), e.options.Dir, ctx.Err())
+			return fmt.Errorf("process %d owns the engine in %s but it does not answer: %w", pid, e.options.Dir, ctx.Err())
 		}
 	}
 }

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"pawl/internal/fault"
 	"pawl/internal/held"
 )
 
@@ -32,4 +34,31 @@ func owner(dir string) int {
 	b, _ := os.ReadFile(held.At(lockPath(dir)))
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
 	return pid
+}
+
+// hasServed reports whether the engine of the owner with that process ID has served before.
+func hasServed(dir string, pid int) bool {
+	e, err := readEndpoint(dir)
+	return err == nil && pid != 0 && e.PID == pid
+}
+
+// isStopped reports whether somebody has stopped a process, by SIGSTOP or Ctrl-Z. Where /proc does not say it, the answer
+// is no.
+func isStopped(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, after, found := bytes.Cut(stat, []byte(") ")) // behind the program's name
+	return found && bytes.HasPrefix(after, []byte("T"))
+}
+
+// unanswered is the fault for an engine whose owner lives and does not answer.
+func unanswered(pid int) error {
+	what, first := "does not answer", "Look at that process"
+	if isStopped(pid) {
+		what, first = "is stopped (SIGSTOP or Ctrl-Z)", fmt.Sprintf("Let it continue (kill -CONT %d)", pid)
+	}
+	return fault.New(fault.EngineUnreachable, "process %d runs the engine of this host, and it %s. Nothing was sent", pid, what).
+		Advise(fmt.Sprintf("%s, or end it (kill -9 %d); then repeat the command. Its loops stay.", first, pid))
 }

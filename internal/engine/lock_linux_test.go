@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// A stopped process has the lock, and its engine answers nobody.
+func TestAStoppedOwnerIsNamedWithWhatToDo(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	pid := cmd.Process.Pid
+	require.False(t, isStopped(pid))
+	require.ErrorContains(t, unanswered(pid), "it does not answer")
+
+	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
+	var status unix.WaitStatus
+	_, err := unix.Wait4(pid, &status, unix.WUNTRACED, nil) // until it has stopped
+	require.NoError(t, err)
+	require.True(t, status.Stopped())
+	require.True(t, isStopped(pid))
+	require.ErrorContains(t, unanswered(pid), "is stopped (SIGSTOP or Ctrl-Z)")
+	require.ErrorContains(t, unanswered(pid), "kill -CONT")
+}
