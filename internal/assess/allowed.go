@@ -2,8 +2,8 @@ package assess
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pawl/internal/charter"
@@ -33,7 +33,11 @@ func Allowed(c charter.Charter, command string) (ok bool, why string) {
 	}
 	for _, words := range commands {
 		if !slices.ContainsFunc(c.Allow, func(entry string) bool { return shell.Starts(words, entry) }) {
-			return false, fmt.Sprintf("%q does not begin with an entry of allow", strings.ReplaceAll(strings.Join(words, " "), "\x01", ""))
+			part := "it" // the whole command, which whoever shows the reason names
+			if len(commands) > 1 {
+				part = strconv.Quote(strings.ReplaceAll(strings.Join(words, " "), "\x01", ""))
+			}
+			return false, part + " does not begin with an entry of allow"
 		}
 	}
 	return true, ""

@@ -328,7 +328,7 @@ func TestS6_OnlyCommandsOfTheListMayBeUsed(t *testing.T) {
 		"go 'test' ./a\n\"go\" vet":  "",
 		"{ go vet; }; ! go vet":      "",
 		"if go vet; then echo a; fi": "",
-		"go tests":                   "does not begin with an entry",
+		"go tests":                   "it does not begin with an entry of allow",
 		"go":                         "does not begin with an entry",
 		"gotest":                     "does not begin with an entry",
 		"go run ./x":                 "does not begin with an entry",

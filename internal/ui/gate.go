@@ -24,12 +24,19 @@ func (s Style) Gate(id string, g loop.Gate, b loop.Budget, now time.Time) string
 
 // StewardGate is Gate for a gate of the steward of that name.
 func (s Style) StewardGate(name string, g loop.Gate, now time.Time) string {
+	return s.stewardGate(name, g, now, false)
+}
+
+// stewardGate is StewardGate, on the screen of the task whose plan it may be about or elsewhere.
+func (s Style) stewardGate(name string, g loop.Gate, now time.Time, planBelow bool) string {
 	hint := ""
 	switch {
 	case g.Kind == loop.GateQuestion && slices.Contains(g.Choices, steward.Replan):
 		hint = "With --note TEXT, replan tells the planner what you want. A task that brings its own plan keeps it."
 	case g.Kind == steward.GateDrift:
 		hint = steward.AsFound
+	case g.Kind == steward.GateTier && planBelow:
+		hint = "The plan is below."
 	case g.Kind == steward.GateTier:
 		hint = "The plan: " + shell.Join("pawl", "steward", "show", name, g.Task)
 	}

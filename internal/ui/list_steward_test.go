@@ -93,3 +93,13 @@ func TestABodyIsShownOnceAndCleaned(t *testing.T) {
 	require.Empty(t, Style{}.Submitted("Mend it.", "Mend it.\n", ""), "the title has it")
 	require.Empty(t, Style{}.Submitted("", " \n", ""))
 }
+
+func TestATasksOwnScreenNamesItsTierAndPlanOnce(t *testing.T) {
+	asks := steward.Task{ID: "a", State: task.Waiting, Tier: task.T2, TierBy: "a person", TierWhy: "ann"}
+	st := steward.State{Steward: "shop", Status: loop.Running, Gates: []loop.Gate{{ID: "tier-4", Kind: steward.GateTier, Task: "a"}}, GatesCount: 1, Tasks: []steward.Task{asks}}
+	page := Style{}.Task(st, asks, time.Now())
+	require.Regexp(t, "tier +T2, set by a person: ann\n", page)
+	require.Contains(t, page, "The plan is below.")
+	require.NotContains(t, page, "pawl steward show shop a", "that is this screen")
+	require.Contains(t, Style{}.Steward(st, time.Now()), "The plan: pawl steward show shop a")
+}

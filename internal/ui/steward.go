@@ -148,7 +148,7 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	var b strings.Builder
 	for _, g := range st.Open() {
 		if g.Task == t.ID {
-			b.WriteString(s.StewardGate(st.Steward, g, now) + "\n\n")
+			b.WriteString(s.stewardGate(st.Steward, g, now, true) + "\n\n")
 		}
 	}
 	b.WriteString(Around("", s.atChild(st, t), "\n\n"))
@@ -157,7 +157,7 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	f.add("title", Clean(t.Title))
 	f.add("state", s.doing(st, t)+note(t.Reason))
 	if t.Tier != "" {
-		f.add("tier", string(t.Tier)+", set by "+cmp.Or(Clean(t.TierBy), "–"), Clean(t.TierWhy))
+		f.add("tier", string(t.Tier)+", set by "+cmp.Or(Clean(t.TierBy), "–")+Around(": ", Clean(t.TierWhy), ""))
 	}
 	f.add("priority", itoa(t.Priority))
 	f.add("after", Clean(strings.Join(t.After, ", ")))
