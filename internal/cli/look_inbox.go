@@ -14,7 +14,8 @@ func (a *app) inboxCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "inbox", Short: "Show everything that waits for a person, the oldest first", Args: noArguments,
 		Long: `Show everything that waits for a person, over all loops and stewards, the oldest first,
-each with the exact commands that answer it. If no engine is running, or no worker
+each with the exact command that answers it, a single one with all of its answers. The
+others are in "pawl show ID" and "pawl steward show NAME TASK". If no engine is running, or no worker
 answers, it shows what the ledgers of this host last recorded.`,
 		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error { return a.inbox(ctx, s) }),
 	}
@@ -50,6 +51,9 @@ func (a *app) inbox(ctx context.Context, s *session) error {
 	}
 	style := a.style()
 	var parts []string
+	if len(waiting) > 1 {
+		return a.print(style.Inbox(waiting, a.deps.Now()))
+	}
 	for _, w := range waiting {
 		if w.Loop == "" {
 			parts = append(parts, style.Bold("steward "+ui.Clean(w.Steward))+"\n"+style.StewardGate(w.Steward, w.Gate, a.deps.Now()))

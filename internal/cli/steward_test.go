@@ -349,8 +349,13 @@ func TestTheInboxHasEverythingThatWaitsOnceTheOldestFirst(t *testing.T) {
 
 	b = overProject(t, project())
 	require.Equal(t, 0, b.run(nil, "inbox"))
-	require.Contains(t, b.stdout.String(), "loop shop-b-fix, for task b of steward shop")
-	require.Contains(t, b.stdout.String(), "pawl steward answer shop --task a --gate tier-7 --choice cancel")
+	lines := strings.Split(strings.TrimSpace(b.stdout.String()), "\n")
+	require.Len(t, lines, 5, "two lines for each of several: %q", lines)
+	require.True(t, strings.HasPrefix(lines[0], "loop shop-b-fix"), lines[0])
+	require.Equal(t, "  pawl approve shop-b-fix --hash 0123456789abcdef", lines[1])
+	require.True(t, strings.HasPrefix(lines[2], "steward shop, task a"), lines[2])
+	require.Contains(t, lines[3], "pawl steward answer shop --task a --gate tier-7")
+	require.Contains(t, lines[4], "pawl steward show NAME TASK")
 
 	none := project()
 	none.state.Gates, none.child.Gate = nil, nil
