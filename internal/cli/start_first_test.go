@@ -17,7 +17,7 @@ import (
 func projectIn(t *testing.T, b *bench, agents ...string) {
 	t.Helper()
 	for name, text := range map[string]string{
-		".gitignore": "home\nbin\n", "go.mod": "module x\n", "x.go": "package x\n",
+		".gitignore": "home\nbin\n", "agent.sh": "echo\n", "go.mod": "module x\n", "x.go": "package x\n",
 		"x_test.go": "package x\n\nimport \"testing\"\n\nfunc BenchmarkX(b *testing.B) {}\n",
 	} {
 		gittest.Write(t, filepath.Join(b.dir, name), text)
