@@ -168,6 +168,9 @@ func (d Drawn) Closed(ws *hosted.Workspace, s spec.Spec) *fault.Error {
 			Advise("Start a loop in the submodule's own repository, or add files of this one to `scope`.")
 	}
 	switch {
+	case d.InScope == 0 && !slices.ContainsFunc(s.Scope, d.reachable):
+		return fault.New(fault.PreconditionFailed, "the scope can never match a file: %s", strings.Join(s.Scope, ", ")).
+			Advise("Git keeps no files in .git, behind symbolic links and in submodules: correct `scope`.")
 	case d.InScope == 0 && delivers && s.NewFiles == spec.Allow: // it writes the first ones
 		return nil
 	case d.InScope == 0:
@@ -198,6 +201,16 @@ func (d Drawn) onlyLinks(scope []string) []string {
 	}
 	slices.Sort(links)
 	return slices.Compact(links)
+}
+
+// reachable reports whether files that a glob matches can be in a commit of the repository.
+func (d Drawn) reachable(glob string) bool {
+	folder, name := doublestar.SplitPattern(spec.Tidy(glob))
+	if slices.ContainsFunc(strings.Split(folder+"/"+name, "/"), func(part string) bool { return strings.EqualFold(part, ".git") }) {
+		return false
+	}
+	_, linked := d.Mode(path.Join(folder, "x"))
+	return !linked && !slices.ContainsFunc(d.Links, func(link string) bool { return leadsInto(glob, link) })
 }
 
 // leadsInto reports whether what a glob matches is a submodule, or in one.

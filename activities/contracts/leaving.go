@@ -55,7 +55,7 @@ func (o outlook) notes(ctx context.Context) ([]string, error) {
 			". Commit what they lead to, or make them absolute and name the folder in sandbox.allow")
 	}
 	if submodules := o.submodules(); len(submodules) > 0 {
-		notes = append(notes, "what is in submodules can't change, and a loop's trees have it only if setup.command fetches it: "+git.QuoteSome(submodules))
+		notes = append(notes, "what is in submodules can't change, and a loop's trees have it only if setup.command fetches it (git submodule update --init): "+git.QuoteSome(submodules))
 	}
 	if paths := o.paths(); len(paths) > 0 {
 		notes = append(notes, "these paths leave the repository, and a loop's trees are elsewhere: "+git.QuoteSome(paths)+

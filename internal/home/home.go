@@ -57,7 +57,33 @@ func At(dir string) (Home, error) {
 	if err := held.Keep(dir); err != nil {
 		return Home{}, Unusable("opening PAWL_HOME", err)
 	}
+	if err := unseen(dir); err != nil {
+		return Home{}, Unusable("hiding PAWL_HOME from git", err)
+	}
 	return Home{dir}, nil
+}
+
+// unseen hides a new folder from git if it is in a working tree: otherwise no loop could start there, since the tree is
+// never clean, and "git add" would take pawl's files.
+func unseen(dir string) error {
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) > 0 || !inWorkingTree(filepath.Dir(dir)) {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600)
+}
+
+func inWorkingTree(dir string) bool {
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return false
+		}
+		dir = parent
+	}
 }
 
 // Unusable returns the error that keeps pawl from using its folder. It is a PRECONDITION_FAILED if another folder

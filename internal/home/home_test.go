@@ -118,3 +118,25 @@ func TestAFileSystemWithoutLinksOrLocksIsNamed(t *testing.T) {
 	}
 	require.NotContains(t, home.Unusable("trying", &os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EACCES}).Error(), "hard links")
 }
+
+// A folder of pawl's in the repository would keep the tree from ever being clean, and "git add" would take it.
+func TestAHomeInAWorkingTreeIsUnseenByGit(t *testing.T) {
+	repo := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(repo, ".git"), 0o755))
+	require.NoError(t, os.Mkdir(filepath.Join(repo, "src"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(repo, "src", "x"), nil, 0o600))
+	t.Chdir(repo)
+	t.Setenv("PAWL_HOME", "deep/.pawl")
+	for range 2 {
+		_, err := home.Open()
+		require.NoError(t, err)
+	}
+	content, err := os.ReadFile(filepath.Join(repo, "deep", ".pawl", ".gitignore"))
+	require.NoError(t, err)
+	require.Equal(t, "*\n", string(content))
+	for _, other := range []string{repo, filepath.Join(repo, "src"), t.TempDir()} {
+		_, err := home.At(other)
+		require.NoError(t, err)
+		require.NoFileExists(t, filepath.Join(other, ".gitignore"))
+	}
+}

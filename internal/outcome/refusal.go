@@ -232,7 +232,7 @@ var resets = lazyregexp.New(`(?:"?resets?_?[aA]t"?\s*[:=]\s*|\|)([0-9]{10})\b`)
 
 // The form for people that names a duration.
 var (
-	howLong = lazyregexp.New(`(?i)(?:(?:try again|retry|resets?) (?:in|after)|retry[-_ ]?(?:delay|after)\W{1,4}) ?((?:[0-9.]+ ?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b[, ]*(?:and )?)+)`)
+	howLong = lazyregexp.New(`(?i)(?:(?:try again|retry|resets?) (?:in|after)|retry[-_ ]?(?:delay|after)\W{1,4}) ?((?:(?:[0-9]+[dhm](?:[0-9.]+[hms])+|[0-9.]+ ?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d))\b[, ]*(?:and )?)+)`)
 	part    = lazyregexp.New(`(?i)([0-9.]+) ?(ms|milli|s|m|h|d)`)
 )
 

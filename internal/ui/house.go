@@ -55,9 +55,6 @@ func (s Style) Drafted(v Drafted, measures bool) string {
 	for _, missing := range d.Missing {
 		f.add("missing", Clean(missing))
 	}
-	for _, hint := range d.Hints {
-		f.add("note", Clean(hint))
-	}
 	for _, p := range v.Problems {
 		f.add("problem", Clean(p.What), s.Dim(Clean(p.Do)))
 	}
