@@ -99,6 +99,8 @@ func TestATasksOwnScreenNamesItsTierAndPlanOnce(t *testing.T) {
 	st := steward.State{Steward: "shop", Status: loop.Running, Gates: []loop.Gate{{ID: "tier-4", Kind: steward.GateTier, Task: "a"}}, GatesCount: 1, Tasks: []steward.Task{asks}}
 	page := Style{}.Task(st, asks, time.Now())
 	require.Regexp(t, "tier +T2, set by a person: ann\n", page)
+	ruled := steward.Task{ID: "b", Tier: task.T3, TierBy: "rules", TierWhy: "T3: no rule matched (otherwise)"}
+	require.Regexp(t, "tier +T3, set by rules: no rule matched \\(otherwise\\)\n", Style{}.Task(st, ruled, time.Now()))
 	require.Contains(t, page, "The plan is below.")
 	require.NotContains(t, page, "pawl steward show shop a", "that is this screen")
 	require.Contains(t, Style{}.Steward(st, time.Now()), "The plan: pawl steward show shop a")

@@ -157,7 +157,8 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	f.add("title", Clean(t.Title))
 	f.add("state", s.doing(st, t)+note(t.Reason))
 	if t.Tier != "" {
-		f.add("tier", string(t.Tier)+", set by "+cmp.Or(Clean(t.TierBy), "–")+Around(": ", Clean(t.TierWhy), ""))
+		why := strings.TrimPrefix(Clean(t.TierWhy), string(t.Tier)+": ") // a rule's reason begins with its tier
+		f.add("tier", string(t.Tier)+", set by "+cmp.Or(Clean(t.TierBy), "–")+Around(": ", why, ""))
 	}
 	f.add("priority", itoa(t.Priority))
 	f.add("after", Clean(strings.Join(t.After, ", ")))
