@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/workflows"
 )
@@ -61,11 +62,15 @@ func TestA6_AHaltEndsALoopInEveryState(t *testing.T) {
 			var began time.Time
 			env := runOnce(t, w, converter.NewRawValue(input), workflows.Resume{}, func(env *testsuite.TestWorkflowEnvironment) {
 				began = env.Now()
+				if c.opens != nil { // it has no attributes that would say how it ended
+					env.OnUpsertMemo(map[string]any{launch.MemoStatus: "halted"}).Return(nil).Once()
+				}
 				for name, body := range c.say {
 					env.RegisterDelayedCallback(func() { env.SignalWorkflow(name, body) }, time.Second)
 				}
 				env.RegisterDelayedCallback(func() { env.SignalWorkflow(loop.MessageHalt, map[string]string{"note": "enough"}) }, halted)
 			})
+			env.AssertExpectations(t)
 			var result loop.Result
 			require.NoError(t, env.GetWorkflowResult(&result), "halted, not failed")
 			require.Equal(t, loop.Halted, query(t, env).Status)
@@ -106,4 +111,19 @@ func TestA6_AHaltKeepsWhatACancelledAppendHasWritten(t *testing.T) {
 	require.Equal(t, 1, w.state.KeptCount)
 	require.Equal(t, 1, query(t, env).KeptCount)
 	require.Equal(t, 2, settled)
+}
+
+// Temporal's own Cancel is a halt too: no push holds up the end.
+func TestA6_CancelRecordsTheEndAsHastilyAsAHalt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	input, err := converter.GetDefaultDataConverter().ToPayload(specOf(map[string]any{"approvals": map[string]any{"plan": "required"}}))
+	require.NoError(t, err)
+	env := runOnce(t, w, converter.NewRawValue(input), workflows.Resume{}, func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+	})
+	var result loop.Result
+	require.NoError(t, env.GetWorkflowResult(&result), "halted, not failed")
+	require.Equal(t, loop.Halted, w.state.Status, "in the ledger")
+	require.True(t, w.hasty)
 }

@@ -143,7 +143,7 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 		write := func(ctx workflow.Context) error {
 			return r.host.Execute(ctx, name, summary, func() any {
 				e := entry()
-				e.Ref, e.Hasty = r.host.Opened.Ref, r.host.Closing
+				e.Ref, e.Hasty = r.host.Opened.Ref, r.host.IsHasty(ctx)
 				return input(e)
 			}, &out)
 		}
@@ -180,10 +180,7 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 // is found there. A loop that ended without these events would be behind its ledger.
 func (r *run) writeAgain(ctx workflow.Context, write func(workflow.Context) error, cancelled error) error {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	before := r.host.Closing
-	r.host.Closing = true
-	defer func() { r.host.Closing = before }()
-	err := write(ctx)
+	err := write(hosting.Hastily(ctx))
 	if err == nil || errors.Is(err, hosting.ErrRecorded) {
 		return err
 	}
@@ -374,8 +371,9 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 		return nil, err
 	}
 	end := r.endOf(ctx, err)
-	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is recorded after Cancel too
-	r.host.Closing = r.rules >= 6 && r.State().HaltRequested != ""
+	cancelled := temporal.IsCanceledError(err) || ctx.Err() != nil // through Temporal, or by a halt
+	ctx, _ = workflow.NewDisconnectedContext(ctx)                  // the end is recorded after Cancel too
+	r.host.Closing = r.rules >= 6 && (cancelled || r.State().HaltRequested != "")
 	if r.host.IsOpen() && end.Code != fault.LedgerAhead && end.Code != fault.LedgerDamaged {
 		if err := r.close(ctx, end); err != nil {
 			end = r.unrecorded(ctx, end, err)
@@ -396,6 +394,9 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 		}
 	}
 	r.publish(ctx)
+	if r.rules >= 6 && !r.host.IsOpen() {
+		display.EndedUnopened(ctx, string(end.Status))
+	}
 	r.show(ctx)
 	result := govern.Result(r.State(), r.spec)
 	if end.Status == loop.Failed { // the code is the failure's type, the result a detail

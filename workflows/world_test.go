@@ -25,6 +25,8 @@ import (
 // world replaces all activities: it knows what a scripted agent does in each iteration and attempt, and keeps the
 // ledger as the real activities do.
 type world struct {
+	hasty bool // the end was recorded hastily
+
 	t      *testing.T
 	mu     sync.Mutex
 	script map[int][]try // by iteration, attempts in order; the last one repeats
@@ -318,6 +320,7 @@ func (w *world) appendOr(in act.Entry, out act.Appended) (act.Appended, error) {
 
 func (w *world) close(_ context.Context, in act.Close) (act.Appended, error) {
 	w.count(act.CloseName)
+	w.hasty = in.Hasty
 	return w.append(in.Entry, act.Appended{Proposal: w.proposed(in.Base, in.Head, in.Events)})
 }
 

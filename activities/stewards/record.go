@@ -173,7 +173,10 @@ func record(ctx context.Context, ws *hosted.Workspace, in act.RecordTasks) (act.
 		recording.NoteHeads(ws, at, "")
 		recording.Observe(ctx, ws, left.Ledger, telemetry.Steward(page.State), left.Events)
 	}
-	if ws.Remote {
+	switch {
+	case ws.Remote && in.Hasty:
+		err = ws.PublishBriefly(ctx, false)
+	case ws.Remote:
 		crash.At("append.written")
 		err = ws.Publish(ctx, false)
 	}

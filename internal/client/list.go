@@ -232,6 +232,10 @@ func row(e *workflowpb.WorkflowExecutionInfo) (r launch.Row, published bool) {
 	decode(memo[launch.MemoRepo], &r.Repo)
 	attributes := e.GetSearchAttributes().GetIndexedFields()
 	if attributes[launch.Status] == nil {
+		var ended string
+		if decode(memo[launch.MemoStatus], &ended); status.Ended() && loop.Status(ended).Ended() {
+			r.Status = ended
+		}
 		return r, false
 	}
 	decode(attributes[launch.Kind], &r.Kind)

@@ -129,6 +129,9 @@ func TestTheListIsWhatTemporalKnowsOfEachLoop(t *testing.T) {
 		listed(t, "plain", "Improve", 5, running, nil),
 		listed(t, "early", "Improve", 4, completed, nil),
 	}}
+	ended := listed(t, "unopened", "Steward", 3, completed, nil)
+	ended.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{launch.MemoStatus: {Data: []byte(`"halted"`)}}}
+	n.listed = append(n.listed, ended)
 	rows, err := at(t, n).Listed(t.Context())
 	require.NoError(t, err)
 	type row struct{ id, kind, status, gate, trouble string }
@@ -142,6 +145,7 @@ func TestTheListIsWhatTemporalKnowsOfEachLoop(t *testing.T) {
 		{"over", "improve", "halted", "", ""},
 		{"plain", "improve", "running", "", ""},
 		{"early", "improve", "halted", "", ""}, // before it had opened
+		{"unopened", "steward", "halted", "", ""},
 	}, got, "all pages, the newest first; an end from outside counts more than what the loop has published")
 }
 

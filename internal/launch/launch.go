@@ -78,7 +78,8 @@ const (
 	MemoGoal      = "goal"
 	MemoBranch    = "branch"
 	MemoStartedBy = "startedBy"
-	MemoRepo      = "repo" // as the spec names it; once the loop has opened, its attribute says it
+	MemoStatus    = "status" // how a loop or a steward ended that never opened: it has no attributes
+	MemoRepo      = "repo"   // as the spec names it; once the loop has opened, its attribute says it
 )
 
 // Resume is the second, optional argument of a workflow: where it continues.

@@ -107,3 +107,11 @@ func Ways(ways []govern.Way) string {
 	}
 	return w.String()
 }
+
+// EndedUnopened writes into the memo how a loop or a steward ended that never opened. Without attributes, Temporal's list
+// would only say that its workflow completed.
+func EndedUnopened(ctx workflow.Context, status string) {
+	if err := workflow.UpsertMemo(ctx, map[string]any{launch.MemoStatus: status}); err != nil {
+		workflow.GetLogger(ctx).Warn("the memo was not completed", "error", err)
+	}
+}

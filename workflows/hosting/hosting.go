@@ -93,7 +93,7 @@ const HaltGrace = 4 * time.Second
 // Complete runs one activity to its end. A halt ends it too: an activity that is tried again and again, or that does not
 // answer, must not hold a loop that a person wants to end.
 func (h *Host) Complete(ctx workflow.Context, name, summary string, input any, asked int, output any) error {
-	if h.Halting == nil || h.Closing {
+	if h.Halting == nil || h.IsHasty(ctx) {
 		return h.Start(ctx, name, summary, input, asked).Get(ctx, output)
 	}
 	grace := HaltGrace
@@ -104,6 +104,15 @@ func (h *Host) Complete(ctx workflow.Context, name, summary string, input any, a
 		return h.Start(ctx, name, summary, input, asked)
 	}, output)
 }
+
+type hasteKey struct{}
+
+// Hastily returns a context in which an activity is tried as at the end of a halted loop: only a few times, and no halt
+// cuts it short.
+func Hastily(ctx workflow.Context) workflow.Context { return workflow.WithValue(ctx, hasteKey{}, true) }
+
+// IsHasty reports whether activities are tried only a few times: the loop is being ended, or Hastily says so.
+func (h *Host) IsHasty(ctx workflow.Context) bool { return h.Closing || ctx.Value(hasteKey{}) != nil }
 
 // UntilHalt runs an activity to its end. After a halt it may go on for the grace; then it is cancelled.
 func UntilHalt(ctx workflow.Context, halted func() bool, grace time.Duration, start func(workflow.Context) workflow.Future, output any) error {
@@ -277,7 +286,7 @@ func (h *Host) Start(ctx workflow.Context, name, summary string, input any, aske
 	if is.Step {
 		o.StartToCloseTimeout = stepBound
 	}
-	if h.Closing {
+	if h.IsHasty(ctx) {
 		o.RetryPolicy = FewRetries
 	}
 	switch {

@@ -122,7 +122,7 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, more ..
 	var out act.TasksRecorded
 	_, err := r.Append(ctx, more, func(entry func() act.Entry) (act.Appended, bool, error) {
 		e := entry()
-		e.Ref = r.opened.Ref
+		e.Ref, e.Hasty = r.opened.Ref, r.closing
 		if len(e.Events) == 0 && !closing { // somebody else recorded them
 			out = act.TasksRecorded{Appended: act.Appended{Ledger: e.Ledger}}
 			return out.Appended, true, nil

@@ -73,6 +73,7 @@ type run struct {
 	due        bool               // it is time to compare the world with the record
 	appended   bool               // this run has recorded something
 	haltable   bool               // a halt ends what the whole steward waits for, too; false for runs begun before that was so
+	saysEnd    bool               // the memo says how a steward ended that never opened
 	closing    bool               // a halted steward ends: what it still records is tried only a few times
 }
 
@@ -96,7 +97,8 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	for _, gate := range carry.Told {
 		r.told[gate] = true
 	}
-	r.haltable = workflow.GetVersion(ctx, "halt", workflow.DefaultVersion, 1) == 1
+	haltVersion := workflow.GetVersion(ctx, "halt", workflow.DefaultVersion, 2)
+	r.haltable, r.saysEnd = haltVersion >= 1, haltVersion >= 2
 	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
 		Messages: steward.Messages, Others: []string{task.ChildSignal}, Answers: steward.Answers, Show: r.show, Notify: r.notify,
 		Check: func(name string, payload []byte, _ time.Time) (govern.Reply, error) {
@@ -295,6 +297,9 @@ func (r *run) finish(ctx workflow.Context, err error) (*Result, error) {
 	}
 	if waited := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && r.notifier.Quiet() }); waited != nil {
 		return nil, waited
+	}
+	if r.saysEnd && r.opened.Ref == "" {
+		display.EndedUnopened(ctx, string(ended.Status))
 	}
 	r.show(ctx)
 	if err != nil {
