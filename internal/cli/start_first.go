@@ -100,15 +100,15 @@ func (a *app) completeSpec(ctx context.Context, first *firstSpec, found *draft.R
 	if first.options.OnPath {
 		return nil
 	}
-	known := list.Map(draft.Agents, func(p program.Program) string { return p.Name })
-	a.say("none of the agents that pawl knows is on the PATH (%s)", strings.Join(known, ", "))
 	for first.options.Command == "" {
-		command, err := a.asks(ctx, "Which command starts yours? It gets the prompt on stdin: ")
+		command, err := a.asks(ctx, "No known agent is on the PATH. Which command starts yours? (prompt on stdin): ")
 		if err != nil {
 			return err
 		}
 		if command == "" {
-			return fault.New(fault.PreconditionFailed, "there is no agent").Advise("Install one of them, or name a program of yours.")
+			known := list.Map(draft.Agents, func(p program.Program) string { return p.Name })
+			return fault.New(fault.PreconditionFailed, "there is no agent").
+				Advise("Install one of " + strings.Join(known, ", ") + ", or name a program of yours.")
 		}
 		first.options.Command, first.drafted.Agent = command, command
 	}
