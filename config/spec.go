@@ -154,8 +154,31 @@ func (f File) finish(err error, repo *spec.Repo) error {
 // maxSpec is larger than any spec that a person wrote, in bytes.
 const maxSpec = 1 << 20
 
+// specAbove returns the file of that name in the nearest folder above, within the repository, "" for none.
+func specAbove(name string) string {
+	if filepath.Base(name) != name {
+		return ""
+	}
+	for dir := "."; ; dir = filepath.Join(dir, "..") {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil && dir != "." {
+			return filepath.Join(dir, name)
+		}
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return ""
+		}
+		whole, err := filepath.Abs(dir)
+		if err != nil || whole == filepath.Dir(whole) {
+			return ""
+		}
+	}
+}
+
 func readSpec(path string) (*document, error) {
 	text, err := readFile(path, maxSpec)
+	if above := specAbove(path); errors.Is(err, fs.ErrNotExist) && above != "" {
+		return nil, fault.New(fault.InvalidSpec, "there is no spec file %s in this folder", path).
+			Advise("This repository has " + above + ": name that one.")
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.InvalidSpec, "there is no spec file %s", path).
 			Advise("Name the file, or write one: `pawl init` (for a steward `pawl init --kind steward`). `pawl demo` shows a loop at work.")

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -281,4 +282,22 @@ func TestOctalNumbersAreNotTakenForDecimals(t *testing.T) {
 	s, err := config.LoadSpec(write(t, "pawl.yaml", yamlSpec), []string{"limits.iterations=0x10"})
 	require.NoError(t, err)
 	require.Equal(t, 16, s.Limits.Iterations)
+}
+
+// TestASpecInAFolderAboveIsNamed, but none outside of the repository.
+func TestASpecInAFolderAboveIsNamed(t *testing.T) {
+	root := t.TempDir()
+	inner := filepath.Join(root, "a", "b")
+	require.NoError(t, os.MkdirAll(inner, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "pawl.yaml"), []byte("{}"), 0o600))
+	t.Chdir(inner)
+	advice := func() string {
+		_, err := config.LoadSpec("pawl.yaml", nil)
+		refused, ok := errors.AsType[*fault.Error](err)
+		require.True(t, ok, "%v", err)
+		return refused.Do
+	}
+	require.Contains(t, advice(), "../../pawl.yaml")
+	require.NoError(t, os.Mkdir(filepath.Join(root, "a", ".git"), 0o700))
+	require.Contains(t, advice(), "`pawl init`")
 }
