@@ -304,3 +304,24 @@ func TestE6_ACharterWithACredentialIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "notify[0] contains a GitHub token")
 	require.True(t, wire.Is(err, fault.InvalidSpec))
 }
+
+// TestS6_WhatAHaltedStewardRecordsWaitsForNoPush has a project that takes a push and never answers.
+func TestS6_WhatAHaltedStewardRecordsWaitsForNoPush(t *testing.T) {
+	t.Parallel()
+	bare := filepath.Join(t.TempDir(), "project.git")
+	s := actest.BeginSteward(t, nil, func(doc map[string]any) {
+		user := doc["repo"].(map[string]any)["path"].(string)
+		gittest.Git(t, user, "clone", "-q", "--bare", user, bare)
+		doc["repo"] = map[string]any{"url": "file://" + bare}
+	})
+	pushed := s.Ledger
+	gittest.Write(t, filepath.Join(bare, "hooks/pre-receive"), "#!/bin/sh\nexec sleep 900\n")
+	require.NoError(t, os.Chmod(filepath.Join(bare, "hooks/pre-receive"), 0o755))
+
+	in := act.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.AutonomyHalted, Reason: "halted by ann"})}
+	in.Hasty = true
+	s.AppendIn(in)
+	require.NotEqual(t, pushed, s.Ledger, "this host has it")
+	require.Equal(t, pushed, gittest.Git(t, bare, "rev-parse", "refs/pawl-ledger/shop"))
+	s.Whole()
+}
