@@ -264,7 +264,7 @@ func (ws *Workspace) PublishBriefly(ctx context.Context, branch bool) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errAway), err != nil && bounded.Err() != nil:
-		reason := "pawl can't push to " + ws.Repo + ": it does not answer, and the loop was halted. What is missing there is pushed later"
+		reason := "pawl can't push to " + ws.Repo + ": it does not answer, and a halt does not wait for it. What is missing there is pushed later"
 		ws.mu.Lock()
 		defer ws.mu.Unlock()
 		ws.pushes.refused = cmp.Or(ws.news(ctx, refusal{why: reason}), ws.pushes.refused)

@@ -104,7 +104,7 @@ func TestA6_ARepositoryThatNeverAnswersHoldsUpNoHaltedLoop(t *testing.T) {
 	out, err := l.Settle(t.Context(), in)
 	require.NoError(t, err)
 	require.Equal(t, written, out.Ledger, "the same entry")
-	require.Contains(t, out.PushRefused, "does not answer, and the loop was halted")
+	require.Contains(t, out.PushRefused, "does not answer, and a halt does not wait for it")
 
 	l.Ledger = out.Ledger
 	end := l.Entry(loop.Event{Type: loop.AutonomyHalted, Iteration: 1})
