@@ -82,6 +82,11 @@ func (a *Proposals) applyRunning(ctx context.Context, in act.Apply) (act.Applied
 		return act.Applied{}, err
 	}
 	s.Proposal = &in.Running.Proposal
+	if len(s.Kept) == 0 { // a delivery records its change after it was applied
+		if s.Kept, err = settled(ctx, ws, s.Proposal.Base, s.Proposal.Head); err != nil {
+			return act.Applied{}, fmt.Errorf("reading the loop's changes: %w", err)
+		}
+	}
 	return apply(ctx, ws, in.Running.Ledger, s, in)
 }
 
@@ -479,6 +484,19 @@ func message(s loop.State) string {
 		text += kept(s)
 	}
 	return text
+}
+
+// settled returns the changes from base to head as their commits describe them, none if they are not one line of commits.
+func settled(ctx context.Context, ws *hosted.Workspace, base, head string) (kept []loop.Kept, err error) {
+	commits, err := ws.Objects.Settled(ctx, base, head)
+	if errors.Is(err, store.ErrMerge) { // the base has moved
+		return nil, nil
+	}
+	for _, c := range commits {
+		description, _, _ := strings.Cut(iterated().ReplaceAllString(c.Message, ""), "\n")
+		kept = append(kept, loop.Kept{Commit: c.ID, Description: description})
+	}
+	return kept, err
 }
 
 // subject returns the first line of a commit message: the description of the change, or of the first of several. A loop

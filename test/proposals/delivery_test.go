@@ -151,7 +151,7 @@ func TestA7_AnApprovalSaysWhyItIsNotApplied(t *testing.T) {
 	lock := filepath.Join(w.Repo, ".git", "index.lock")
 	require.NoError(t, os.WriteFile(lock, nil, 0o600))
 
-	s := w.Pawl("approve", w.Loop, "--hash", gate.Hash, "--apply", "ff")
+	s := w.Pawl("approve", w.Loop, "--hash", gate.Hash, "--apply", "squash")
 	require.NotEqual(t, 0, s.Code)
 	require.Contains(t, s.Err, "index.lock")
 	require.Contains(t, s.Err, "nothing is applied yet")
@@ -159,5 +159,6 @@ func TestA7_AnApprovalSaysWhyItIsNotApplied(t *testing.T) {
 	require.NoError(t, os.Remove(lock))
 	w.Waits("completed")
 	require.Equal(t, "11\n", w.Read("repo/work/n"))
+	require.Equal(t, "raise the number", w.Git("log", "-1", "--format=%s", "main"), "what was done, though its record comes later")
 	w.Before = w.Snapshot()
 }
