@@ -140,9 +140,13 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 	if err := l.ready(); err != nil { // without a reason to know, nothing is run
 		return err
 	}
-	leftovers, err := l.unchanged(ctx)
-	if err != nil || !l.spec.TestRequired() { // where no test decides, nobody has to know which fail
+	guard, err := l.unchanged(ctx)
+	if err != nil {
 		return err
+	}
+	if !l.spec.TestRequired() { // where no test decides, nobody has to know which fail
+		l.guardKnown(ctx, guard)
+		return nil
 	}
 	in := l.newTest(0)
 	l.inTime(&in.Step)
@@ -155,9 +159,18 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 		return err
 	}
 	j := l.judgement(out.Outcome, whyTests(out.Outcome))
-	j.Tests, j.Leftovers = out.Tests, loop.Union(leftovers, j.Leftovers)
+	j.Tests, j.Leftovers = out.Tests, loop.Union(guard.Leftovers, j.Leftovers)
 	l.Emit(ctx, loop.Event{Type: loop.TestsKnown, Step: "test", Judgement: j, Tested: l.guardTested, MeasuredAt: out.Recalled})
 	return nil
+}
+
+// guardKnown records what the guard, if there is one, tested on the unchanged code.
+func (l *deliver) guardKnown(ctx workflow.Context, guard act.Outcome) {
+	if l.rules < 6 || l.spec.Guard.Command == "" {
+		return
+	}
+	j := l.judgement(guard, unless(guard.OK(), guard.Ending()))
+	l.Emit(ctx, loop.Event{Type: loop.GuardKnown, Step: "guard", Judgement: j, Tested: l.guardTested, MeasuredAt: guard.Recalled})
 }
 
 // found ends the loop if a command lacks a program on the unchanged code: no change is meant to mend that.
@@ -177,28 +190,30 @@ func whyTests(out act.Outcome) string {
 }
 
 // unchanged runs check and guard on the unchanged code. If one fails, a person hears of it before an agent is called:
-// every change that does not mend what it fails on is undone. It ends nothing, since that may be the task. leftovers are
-// what guard leaves behind; check says so each time.
-func (l *deliver) unchanged(ctx workflow.Context) (leftovers []string, err error) {
+// every change that does not mend what it fails on is undone. It ends nothing, since that may be the task. guard is how
+// the guard ended; check says each time what it leaves behind.
+func (l *deliver) unchanged(ctx workflow.Context) (guard act.Outcome, err error) {
 	for _, c := range l.judges(l.inTime) {
 		out, err := c.run(ctx)
 		if err != nil {
-			return nil, err
+			return guard, err
 		}
 		if len(out.Altered) > 0 {
-			return nil, unready(c.name, c.command, out.Ending(), out, govern.AlteredAdvice(c.name, out.Altered))
+			return guard, unready(c.name, c.command, out.Ending(), out, govern.AlteredAdvice(c.name, out.Altered))
 		}
 		if err := l.found(c.name, c.command, out); err != nil {
-			return nil, err
+			return guard, err
 		}
-		leftovers, l.guardTested = out.Leftovers, l.testedBy(out) // guard is the last
+		if c.name == "guard" {
+			guard, l.guardTested = out, l.testedBy(out)
+		}
 		if !out.OK() {
 			l.Emit(ctx, loop.Event{Type: loop.Warned, Step: c.name, Reason: fmt.Sprintf(
 				"the %s command fails on the unchanged code (%s), so every change that does not mend that is undone: `%s`%s", c.name, out.Ending(), c.command, where(out))})
 		}
 	}
 	l.iteration.phaseSpent = 0 // the planner has all of its time
-	return leftovers, nil
+	return guard, nil
 }
 
 // plan asks the planner, who can't keep a change, for the plan. Without a planner the goal is the plan. The plan is

@@ -49,6 +49,21 @@ func TestTheTestsOfValidateAreRecordedWithTheirTime(t *testing.T) {
 	require.Equal(t, when, p.final.MeasuredAt)
 }
 
+// TestTheGuardOfValidateIsRecordedWithItsTime, for a delivery whose tests are not required.
+func TestTheGuardOfValidateIsRecordedWithItsTime(t *testing.T) {
+	when := time.Date(2026, 11, 20, 11, 0, 0, 0, time.UTC)
+	tested := &loop.Tested{Passed: 7}
+	d := deliver(t, map[string][]stepped{"unchanged guard": {{Recalled: when, Tested: tested}}})
+	p := d.run(specOfDelivery(map[string]any{
+		"test": map[string]any{"required": false}, "verify": map[string]any{"command": "v"}, "guard": map[string]any{"command": "g"},
+	}))
+	require.Nil(t, p.err)
+	require.Equal(t, when, p.final.MeasuredAt)
+	require.NotNil(t, p.final.Tested)
+	require.Equal(t, 7, p.final.Tested.Passed)
+	require.Nil(t, p.final.KnownTests)
+}
+
 // TestADeliveryWhoseCommandLacksAProgramIsRefused, before an agent is called: no change is meant to mend that.
 func TestADeliveryWhoseCommandLacksAProgramIsRefused(t *testing.T) {
 	for _, name := range []string{"baseline", "unchanged guard", "unchanged check"} {

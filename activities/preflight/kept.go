@@ -10,7 +10,6 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/durable"
 	"pawl/internal/home"
-	"pawl/internal/kind"
 	"pawl/internal/ledger"
 	"pawl/internal/spec"
 )
@@ -22,7 +21,8 @@ func (f *Findings) ran(w *steps.Work, result interface{ Core() *act.Outcome }) {
 	if o.Warning != "" || o.Stop != "" || o.Interrupted || len(o.Altered) > 0 {
 		f.unsure = true
 	}
-	knownToFail := w.In.Key.Name == "test" && o.ExitCode > 0 && !o.Missing()
+	mayFail := w.In.Key.Name == "test" || w.In.Key.Name == "guard" // in a delivery, whose task that may be
+	knownToFail := mayFail && o.ExitCode > 0 && !o.Missing()
 	if w.In.Key.Name != steps.CanaryStep && !o.OK() && !knownToFail {
 		f.unsure = true
 	}
@@ -48,11 +48,7 @@ func (f *Findings) measureAlone(
 // keep keeps what was measured for a loop of this contract, if it is sure. A failure costs only that the loop measures by
 // itself.
 func (f *Findings) keep(ctx context.Context, h home.Home, ws *hosted.Workspace, s spec.Spec, contract ledger.Contract) {
-	k, err := kind.Of(s.Kind)
-	if err != nil || f.unsure || len(f.Problems) > 0 {
-		return
-	}
-	if !k.Reference && f.Test == nil { // such a delivery says nowhere what it took over
+	if f.unsure || len(f.Problems) > 0 || len(f.steps) == 0 {
 		return
 	}
 	if safe, err := baselines.Safe(ws, s); err != nil || !safe {

@@ -131,6 +131,12 @@ func delivers(test string) func(*testing.T, home.Home, *spec.Spec) {
 	}
 }
 
+// untested makes the spec one of a delivery that needs no tests.
+func untested(t *testing.T, h home.Home, s *spec.Spec) {
+	delivers("")(t, h, s)
+	s.Test.Required = new(bool)
+}
+
 // TestADeliveryTakesOverWhatValidateFound: how its guard and its tests end on the unchanged code.
 func TestADeliveryTakesOverWhatValidateFound(t *testing.T) {
 	shelter(t)
@@ -185,10 +191,11 @@ func TestValidateKeepsNothingThatIsNotSure(t *testing.T) {
 			s.Verify.MinDelta, _ = evidence.ParseThreshold("1")
 		}, false},
 		"a delivery":                {counts, notices, delivers(notices), true},
-		"a delivery without tests":  {counts, notices, func(_ *testing.T, _ home.Home, s *spec.Spec) { s.Kind = "deliver" }, false},
+		"a delivery without tests":  {counts, notices, untested, true},
+		"a delivery of no command":  {counts, "", untested, false},
 		"tests known to fail":       {counts, notices, delivers("exit 3"), true},
 		"tests without a program":   {counts, notices, delivers("exit 127"), false},
-		"a delivery's failed guard": {counts, "false", delivers(notices), false},
+		"a delivery's failed guard": {counts, "false", delivers(notices), true},
 		"another loop is measuring": {counts, notices, func(t *testing.T, h home.Home, _ *spec.Spec) {
 			lock, err := durable.TryLock(h.JudgeSlot())
 			require.NoError(t, err)

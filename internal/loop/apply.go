@@ -167,6 +167,7 @@ var effects = map[Type]func(*State, Event){
 	TestsKnown: func(s *State, e Event) {
 		s.KnownTests, s.Tested, s.MeasuredAt = e.Judgement, e.Tested, e.MeasuredAt
 	},
+	GuardKnown:     func(s *State, e Event) { s.Tested, s.MeasuredAt = e.Tested, e.MeasuredAt },
 	ChangeAccepted: func(s *State, e Event) { s.accept() },
 	ChangeReverted: func(s *State, e Event) {
 		s.undone(e.Commit)

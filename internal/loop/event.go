@@ -24,6 +24,7 @@ const (
 	ContractAmended     Type = "contract_amended"     // a person approved `amendment`, a fragment of the spec: a raised budget, a corrected command or an approved tool
 	BaselineMeasured    Type = "baseline_measured"    // the metric of the unchanged code (iteration 0). If verify was amended, also the metric of the kept code at that time
 	TestsKnown          Type = "tests_known"          // the tests ran on the unchanged code; the tests that failed are known, and do not count later
+	GuardKnown          Type = "guard_known"          // the guard ran on the unchanged code of a delivery whose tests are not required: what it tests is known
 	PlanMade            Type = "plan_made"            // the planner made its plan; the approved contract has its hash. Of a steward: the plan of a task, as `task_plan`
 	TestsSkipped        Type = "tests_skipped"        // the loop skips the test phase; `reason`
 	ChangeAccepted      Type = "change_accepted"      // the change passed the guard: it stays on the branch

@@ -41,6 +41,14 @@ type Contract struct {
 	Lacks       []string // what the sandbox lacks
 }
 
+// guardAge is Age if the guard alone ran on the unchanged code.
+func (c Contract) guardAge() string {
+	if c.Kind.Reference || c.Spec.TestRequired() {
+		return ""
+	}
+	return c.Age
+}
+
 // maxSealed is how many sealed files are shown; the others are counted.
 const maxSealed = 20
 
@@ -75,7 +83,7 @@ func (s Style) Contract(c Contract) string {
 	}
 	f.add("criteria", criteria(s, sp)...)
 	if sp.Guard.Command != "" {
-		within := "within " + sp.Guard.Timeout.String() + Around("; ", Clean(c.Tested), "")
+		within := "within " + sp.Guard.Timeout.String() + Around("; ", Clean(c.Tested), "") + Around(", measured by pawl validate ", c.guardAge(), "")
 		f.add("guard", append(written(sp.Guard.Command), s.Dim(within))...)
 	}
 	f.add("check", written(sp.Check.Command)...)

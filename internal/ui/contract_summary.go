@@ -147,7 +147,7 @@ func (s Style) summaryRows(c Contract) (rows []summaryRow) {
 	if criteria := criteria(s, sp); len(criteria) > 0 {
 		add("criteria", itoa(len(criteria)-1)+", which the reviewer ticks off with evidence")
 	}
-	addWith("guard", onLine(sp.Guard.Command), Around(" — ", Clean(c.Tested), ""))
+	addWith("guard", onLine(sp.Guard.Command), Around(" — ", joined(", ", Clean(c.Tested), Around("measured by pawl validate ", c.guardAge(), "")), ""))
 	add("check", onLine(sp.Check.Command))
 	add("sealed", sealedCount(c.Contract.Sealed))
 	addWith("agent", strings.Join(agents(sp), "; "), Around("; tools: ", Clean(strings.Join(c.Contract.Tools, " ")), ""))

@@ -118,3 +118,14 @@ func TestTheContractSaysHowOldItsBaselineIs(t *testing.T) {
 	c.Age = ui.Ago(time.Time{}, now)
 	require.NotContains(t, narrow.ContractSummary(c, "")+narrow.Contract(c), "pawl validate")
 }
+
+func TestADeliverysContractSaysHowOldItsGuardIs(t *testing.T) {
+	c := longContract()
+	c.Kind, c.Spec.Kind, c.Age = kind.Deliver, "deliver", "4 min ago"
+	c.Spec.Test = spec.Test{Required: new(bool)}
+	c.Spec.Guard.Command, c.Tested = "make lint", "6 passed"
+	narrow := ui.Style{Width: 80, Zone: zone, Wrap: true}
+	const want = "6 passed, measured by pawl validate 4 min ago"
+	require.Contains(t, strings.Join(strings.Fields(narrow.ContractSummary(c, "")), " "), want)
+	require.Contains(t, strings.Join(strings.Fields(narrow.Contract(c)), " "), want)
+}

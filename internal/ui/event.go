@@ -111,6 +111,9 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 			why, text = Around(" (", Clean(cmp.Or(otherThanTests(*e.Judgement), e.Judgement.Tests.Printed)), ")"), "no failing test is named, so every failure counts"
 		}
 		return "the tests fail on the unchanged code" + why + "; " + text, yellow, true
+	case loop.GuardKnown:
+		ago := Around(", measured by pawl validate ", Ago(e.MeasuredAt, e.Time), "")
+		return "the guard ran on the unchanged code" + ago, "", ago != ""
 	case loop.TestsSkipped:
 		return "the tests are skipped" + note(e.Reason), "", true
 	case loop.ChangeAccepted:

@@ -197,6 +197,7 @@ func events() []loop.Event {
 		{Type: loop.BranchKept, Iteration: 10, Reason: "28100, and 28356.6 was the best", Branch: &loop.Branch{N: 1}},
 		{Type: loop.BranchGivenUp, Iteration: 16, Reason: "5 discards in a row on the branch", Branch: &loop.Branch{N: 2, Head: "3eff7429e6aa"}},
 		{Type: loop.ChildTold, Task: "ci-1", LoopID: "shop-ci-1-fix", Message: "pause", Reason: "the loop takes no message: it has ended"},
+		{Type: loop.GuardKnown, Step: "guard", MeasuredAt: now.Add(-4 * time.Minute)},
 	}
 }
 
