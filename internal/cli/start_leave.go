@@ -61,33 +61,39 @@ func (a *app) start(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	v, err := s.started(ctx, id, run, sp.Kind, sp.Repo.Address(), false)
+	v, err := s.started(ctx, run, launched{id: id, kind: sp.Kind, repo: sp.Repo.Address()})
 	if err != nil {
 		return err
 	}
 	return a.output(v, a.style().Started(v, o.ledger == "" && sp.Approvals.Plan != spec.Auto)) // a ledger has its approval
 }
 
-// started returns what to tell about a loop or a steward that was started; served says that this process works for it. It says at once if no
-// worker serves it, and notes it on this host if only the engine of this process knows it.
-func (s *session) started(ctx context.Context, id string, run sdk.WorkflowRun, kindName, repo string, served bool) (ui.Started, error) {
+// launched is a loop or a steward that was started.
+type launched struct {
+	id, kind, repo string
+	served         bool // this process works for it
+}
+
+// started returns what to tell about a loop or a steward that was started. It says at once if no worker serves it, and
+// notes it on this host if only the engine of this process knows it.
+func (s *session) started(ctx context.Context, run sdk.WorkflowRun, l launched) (ui.Started, error) {
 	started := ui.Started{
-		Loop: id, Run: run.GetRunID(), Address: s.temporal.Address, Namespace: s.temporal.Namespace,
-		Worker: served || s.Served(ctx), UI: s.link(id),
+		Loop: l.id, Run: run.GetRunID(), Address: s.temporal.Address, Namespace: s.temporal.Namespace,
+		Worker: l.served || s.Served(ctx), UI: s.link(l.id),
 	}
 	if started.Worker {
 		return started, nil
 	}
 	family := client.Loop
-	if kindName == kind.Steward.Name {
+	if l.kind == kind.Steward.Name {
 		family = client.Steward
 	}
 	s.app.say("no worker takes loops now; this %s waits until one does: %s", family.Word, s.AWorker())
 	if s.engine == nil { // any host may take it
 		return started, nil
 	}
-	if err := s.NoteStarted(id, run.GetRunID(), kindName, repo); err != nil {
-		return started, fmt.Errorf("noting that %s was started: %w", id, err)
+	if err := s.NoteStarted(l.id, run.GetRunID(), l.kind, l.repo); err != nil {
+		return started, fmt.Errorf("noting that %s was started: %w", l.id, err)
 	}
 	return started, nil
 }

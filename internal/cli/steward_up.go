@@ -108,7 +108,7 @@ func (a *app) stewardUp(ctx context.Context, file string, o stewardStart) error 
 		return fault.New(fault.InfrastructureError, "the steward %s was started, but its schedules could not be set: %v", c.Name, err).
 			Advise("Stop it with `pawl steward stop " + c.Name + "` and start it again.")
 	}
-	v, err := s.started(ctx, c.Name, run, kind.Steward.Name, c.Repo.Address(), !o.detach)
+	v, err := s.started(ctx, run, launched{id: c.Name, kind: kind.Steward.Name, repo: c.Repo.Address(), served: !o.detach})
 	if err != nil {
 		return err
 	}

@@ -173,7 +173,7 @@ func endedUnbegun(id string) Sent {
 // the addressee gets once a worker runs.
 func leave[M any](ctx context.Context, c *Client, id, name string, m message[M]) (Sent, error) {
 	out := Sent{Loop: id, Message: name, Via: "signal"}
-	started, unbegun := c.noted(id)
+	started, unbegun := c.lastNote(id)
 	switch {
 	case unbegun && started.Closed:
 		return out, m.over(id, string(loop.Halted))

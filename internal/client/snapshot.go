@@ -231,7 +231,7 @@ func (c *Client) begun(ctx context.Context, f Family, id string) (*store.Store, 
 // unknown returns the fault for an ID of which this host has no workspace record. A loop that was started shortly before
 // its engine ended has none yet; only the engine knows it.
 func (c *Client) unknown(f Family, id string) error {
-	if r, ok := c.noted(id); ok && !r.Closed {
+	if r, ok := c.lastNote(id); ok && !r.Closed {
 		return c.notBegun(f, id)
 	}
 	if c.SDK == nil {

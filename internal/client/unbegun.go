@@ -30,14 +30,14 @@ func (c *Client) unbegun(records []workspace.Record) ([]workspace.Record, error)
 	}), err
 }
 
-// noted returns the last note about a loop or a steward that no worker has opened.
-func (c *Client) noted(id string) (last workspace.Record, ok bool) {
+// lastNote returns the last note about a loop or a steward that no worker has opened.
+func (c *Client) lastNote(id string) (last workspace.Record, ok bool) {
 	records, err := workspace.List(c.Home)
 	if err != nil {
 		return workspace.Record{}, false
 	}
-	all, _ := c.unbegun(records) // a note that can't be read says nothing
-	for _, r := range all {
+	notes, _ := c.unbegun(records) // a note that can't be read says nothing
+	for _, r := range notes {
 		if r.Loop == id && !r.OpenedAt.Before(last.OpenedAt) {
 			last, ok = r, true
 		}
@@ -74,20 +74,21 @@ func (c *Client) haltUnbegun(ctx context.Context, id string) (done bool, err err
 	if err := c.SDK.TerminateWorkflow(ctx, id, "", "halted before a worker had taken it"); err != nil {
 		return false, fmt.Errorf("ending %s: %w", id, err)
 	}
-	if r, ok := c.noted(id); ok {
+	if r, ok := c.lastNote(id); ok {
 		r.Closed, r.ClosedAt = true, c.Now()
 		return true, workspace.Announce(c.Home, r)
 	}
 	return true, nil
 }
 
-// ForgetUnbegun removes the notes about a loop that ended before any worker took it, and reports whether there were any.
-func (c *Client) ForgetUnbegun(id string) (forgotten bool) {
-	for r, ok := c.noted(id); ok && r.Closed; r, ok = c.noted(id) {
-		workspace.Retract(c.Home, r)
-		forgotten = true
+// ForgetUnbegun removes the notes about loops of an ID that ended before any worker took them.
+func (c *Client) ForgetUnbegun(id string) {
+	notes, _ := workspace.Announced(c.Home) // a note that can't be read stays
+	for _, r := range notes {
+		if r.Loop == id && r.Closed {
+			workspace.Retract(c.Home, r)
+		}
 	}
-	return forgotten
 }
 
 // notBegun is the fault for a message to a loop or steward that no worker has taken.

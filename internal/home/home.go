@@ -57,15 +57,15 @@ func At(dir string) (Home, error) {
 	if err := held.Keep(dir); err != nil {
 		return Home{}, Unusable("opening PAWL_HOME", err)
 	}
-	if err := unseen(dir); err != nil {
+	if err := hideFromGit(dir); err != nil {
 		return Home{}, Unusable("hiding PAWL_HOME from git", err)
 	}
 	return Home{dir}, nil
 }
 
-// unseen hides a new folder from git if it is in a working tree: otherwise no loop could start there, since the tree is
+// hideFromGit hides a new folder from git if it is in a working tree: otherwise no loop could start there, since the tree is
 // never clean, and "git add" would take pawl's files.
-func unseen(dir string) error {
+func hideFromGit(dir string) error {
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) > 0 || !inWorkingTree(filepath.Dir(dir)) {
 		return err

@@ -45,8 +45,8 @@ func atTime(said string, now time.Time) time.Time {
 	field := func(name string) string { return m[clock().SubexpIndex(name)] }
 	named := field("zone") + field("zoneOfTomorrow")
 	rest := said[strings.Index(said, m[0])+len(m[0]):]
-	again := named != "" && strings.HasPrefix(rest, " (") // the same in other words: GMT+0100 (CET)
-	if !again && !goesOn().MatchString(rest) {
+	restated := named != "" && strings.HasPrefix(rest, " (") // the same zone in other words: GMT+0100 (CET)
+	if !restated && !goesOn().MatchString(rest) {
 		return time.Time{}
 	}
 	zone := zoneOf(named, now.Location())
@@ -73,7 +73,10 @@ func atTime(said string, now time.Time) time.Time {
 	if field("month") != "" {
 		return onDate(field("month"), field("day"), field("year"), here, on)
 	}
-	name := strings.ToLower(cmp.Or(field("weekday"), nextDay(field("tomorrow"))))
+	name := strings.ToLower(field("weekday"))
+	if field("tomorrow") != "" {
+		name = "tomorrow"
+	}
 	switch name {
 	case "":
 		return nearest(on, here)
@@ -89,14 +92,6 @@ func atTime(said string, now time.Time) time.Time {
 		}
 	}
 	return time.Time{}
-}
-
-// nextDay returns "tomorrow" for words that begin with it.
-func nextDay(words string) string {
-	if words == "" {
-		return ""
-	}
-	return "tomorrow"
 }
 
 // nearest returns the next time of day, or one that has just passed.

@@ -49,9 +49,9 @@ func Certain(command string, read func(file string) string, exists func(file str
 	}
 	for _, file := range strings.Fields(tasks["make"].names) {
 		if text := read(file); text != "" {
-			all := makeRecipes(text)
-			plain := !all.unknown && !unplain().MatchString(text)
-			return plain && all.run(strings.TrimPrefix(target, "--silent "), exists)
+			makefile := makeRecipes(text)
+			plain := !makefile.unknown && !unplain().MatchString(text)
+			return plain && makefile.runsSurely(strings.TrimPrefix(target, "--silent "), exists)
 		}
 	}
 	return false
@@ -60,8 +60,8 @@ func Certain(command string, read func(file string) string, exists func(file str
 // unplain matches what may change which programs a Makefile calls, or that a missing one matters.
 var unplain = lazyregexp.New(`(?m)PATH|SHELL|MAKEFLAGS|IGNORE|RECIPEPREFIX|^\s*-?(include|ifn?eq|ifn?def|define|export)\b|\$\(eval|^\t[@+ ]*-`)
 
-// run reports whether the recipes of a target, and of those before it, run in any case.
-func (r recipes) run(target string, exists func(file string) bool) bool {
+// runsSurely reports whether the recipes of a target, and of those before it, run in any case.
+func (r recipes) runsSurely(target string, exists func(file string) bool) bool {
 	one := r.targets[target]
 	if one == nil {
 		return true
@@ -70,7 +70,7 @@ func (r recipes) run(target string, exists func(file string) bool) bool {
 	if !r.phony[target] && exists(target) {
 		return false
 	}
-	return !slices.ContainsFunc(one.before, func(name string) bool { return !r.run(name, exists) })
+	return !slices.ContainsFunc(one.before, func(name string) bool { return !r.runsSurely(name, exists) })
 }
 
 // Scripted returns the programs that a call of npm, pnpm or yarn needs for a script of package.json, and for the

@@ -11,7 +11,7 @@ import (
 type Diffs func(ref, hash, all string) string
 
 // Interceptor lets the workflows of a worker show diffs.
-func (d Diffs) Interceptor() interceptor.WorkerInterceptor { return &lending{diffs: d} }
+func (d Diffs) Interceptor() interceptor.WorkerInterceptor { return &workerInterceptor{diffs: d} }
 
 // DiffsOf returns what the worker lends its workflows; without it, there are no diffs. ctx is that of the workflow
 // function.
@@ -24,24 +24,24 @@ func DiffsOf(ctx workflow.Context) Diffs {
 
 type diffsKey struct{}
 
-type lending struct {
+type workerInterceptor struct {
 	interceptor.WorkerInterceptorBase
 	diffs Diffs
 }
 
 // InterceptWorkflow returns the interceptor of one workflow.
-func (l *lending) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	in := &lent{diffs: l.diffs}
+func (w *workerInterceptor) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	in := &inboundInterceptor{diffs: w.diffs}
 	in.Next = next
 	return in
 }
 
-type lent struct {
+type inboundInterceptor struct {
 	interceptor.WorkflowInboundInterceptorBase
 	diffs Diffs
 }
 
 // ExecuteWorkflow runs the workflow with the diffs in its context.
-func (l *lent) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
-	return l.Next.ExecuteWorkflow(workflow.WithValue(ctx, diffsKey{}, l.diffs), in)
+func (i *inboundInterceptor) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
+	return i.Next.ExecuteWorkflow(workflow.WithValue(ctx, diffsKey{}, i.diffs), in)
 }
