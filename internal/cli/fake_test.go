@@ -122,14 +122,7 @@ func (f *fakeTemporal) keep(metric, delta string) {
 func (f *fakeTemporal) end(e govern.End) {
 	f.emit(e.Event(f.state.Usage))
 	s := f.state
-	r := loop.Result{
-		ExitStatus: s.ExitStatus, ErrorCode: s.ErrorCode, Reason: s.Reason, Recovery: s.Recovery, Iterations: s.Iteration, Kept: s.Kept,
-		KeptCount: s.KeptCount, Discarded: s.Discarded, Baseline: s.Baseline, Best: s.Best, Branch: s.Branch, Recommendation: "continue",
-	}
-	if s.Baseline != nil {
-		d := s.Best.Sub(*s.Baseline)
-		r.Delta = &d
-	}
+	r := *govern.Result(s, spec.Spec{})
 	if e.Status == loop.Failed {
 		f.err = temporal.NewNonRetryableApplicationError(e.Reason, string(e.Code), nil, r)
 	}
@@ -336,14 +329,7 @@ func (r fakeRun) Get(ctx context.Context, out any) error {
 		return errors.Join(&temporal.WorkflowExecutionError{}, r.f.err)
 	}
 	s := r.f.state
-	res := loop.Result{
-		ExitStatus: s.ExitStatus, ErrorCode: s.ErrorCode, Reason: s.Reason, Recovery: s.Recovery, Iterations: s.Iteration, Kept: s.Kept,
-		KeptCount: s.KeptCount, Discarded: s.Discarded, Baseline: s.Baseline, Best: s.Best, Branch: s.Branch, Recommendation: "continue",
-	}
-	if s.Baseline != nil {
-		d := s.Best.Sub(*s.Baseline)
-		res.Delta = &d
-	}
+	res := *govern.Result(s, spec.Spec{})
 	*out.(*loop.Result) = res
 	return nil
 }

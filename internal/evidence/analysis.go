@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pawl/internal/list"
+	"pawl/internal/reason"
 )
 
 // The maximum of what an Analysis remembers. Together these limits keep its JSON under about 8 KB, and the prompt at
@@ -36,6 +37,10 @@ type Trial struct {
 	Idea        string // what was intended, however the writer worded the result; "" if nobody said it
 }
 
+// undecided reports whether something else than the metric refused a measured change. The metric has decided about a
+// tree that was judged before.
+func (t Trial) undecided() bool { return !t.Kept && t.Reason != "" && t.Reason != reason.Repeated }
+
 // AreaStat counts the trials in one area, or of one type of file, kind of change or reason.
 type AreaStat struct {
 	Area           string  `json:"a"`
@@ -48,8 +53,9 @@ type AreaStat struct {
 
 // Point is a measured metric, and whether the change behind it was kept.
 type Point struct {
-	Value Decimal `json:"v"`
-	Kept  bool    `json:"k,omitempty"`
+	Value     Decimal `json:"v"`
+	Kept      bool    `json:"k,omitempty"`
+	Undecided bool    `json:"u,omitempty"` // it was not kept, but not because of its metric
 }
 
 // Analysis is what a loop has learnt so far: where changes improved the metric and where they were always discarded,
@@ -80,7 +86,7 @@ type Rejected struct {
 // Add adds one trial. Iteration 0, the baseline, is only a point of the metric's course.
 func (a *Analysis) Add(t Trial) {
 	if t.Metric != nil {
-		a.Points = list.Last(append(slices.Clone(a.Points), Point{*t.Metric, t.Kept}), maxPoints)
+		a.Points = list.Last(append(slices.Clone(a.Points), Point{*t.Metric, t.Kept, t.undecided()}), maxPoints)
 	}
 	if t.N == 0 {
 		return

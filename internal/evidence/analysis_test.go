@@ -116,23 +116,56 @@ func TestP1_TrendLooksAtTheLastTwelveMeasuredOnly(t *testing.T) {
 	assert.Zero(t, a.KeptRecently())
 }
 
+// TestP9_Recommendation: trials are values, K marks a kept one; a word alone is a change that nothing measured, and
+// "value:word" one that something else than the metric refused.
 func TestP9_Recommendation(t *testing.T) {
 	for _, test := range []struct {
-		met      bool
-		discards int
-		trend    string
-		kept     int
-		want     string
+		name, trials, want string
+		met                bool
 	}{
-		{true, 10, "plateau", 0, "target met"},
-		{false, 5, "improving", 4, "diminishing returns"},
-		{false, 4, "improving", 1, "continue"},
-		{false, 0, "plateau", 1, "diminishing returns"},
-		{false, 0, "oscillating", 0, "diminishing returns"},
-		{false, 0, "plateau", 2, "continue"},
-		{false, 3, "unknown", 0, "continue"},
+		{name: "no iteration", want: ""},
+		{name: "the unchanged code meets the target", met: true, want: "target met"},
+		{name: "target met after discards", trials: "79 79 79 79 79 81K", met: true, want: "target met"},
+
+		{name: "a policy refused every change", trials: "policy:max-files policy:max-files policy:scope policy:scope policy:scope policy:scope", want: ""},
+		{name: "the guard failed every time", trials: "guard-fail guard-fail guard-fail guard-fail guard-fail", want: ""},
+		{name: "no number", trials: "error:no-number error:no-number", want: ""},
+		{name: "the agent failed or changed nothing", trials: "error:agent no-change no-change no-change no-change", want: ""},
+		{name: "verify crashed", trials: "error:verify-crash error:timeout", want: ""},
+		{name: "all set aside", trials: "0:suspicious 1:suspicious 0:suspicious 1:suspicious 0:suspicious", want: ""},
+		{name: "all too noisy", trials: "79:inconclusive 81:inconclusive 79:inconclusive 81:inconclusive 80:inconclusive", want: ""},
+		{name: "a bound refused better ones", trials: "85:bound:mem 86:bound:mem 87:bound:mem 88:bound:mem 89:bound:mem", want: ""},
+		{name: "a person rejected each", trials: "85:rejected 86:rejected", want: ""},
+
+		{name: "one discard", trials: "79", want: "continue"},
+		{name: "one keep", trials: "81K", want: "continue"},
+		{name: "kept, then refused by a policy", trials: "81K 82K 83K policy:scope policy:scope policy:scope policy:scope policy:scope", want: "continue"},
+		{name: "kept, then better ones that the guard refused", trials: "81K guard-fail guard-fail guard-fail guard-fail guard-fail", want: "continue"},
+		{name: "four discards", trials: "81K 82K 80 80 79 79", want: "continue"},
+		{name: "flat, but two kept", trials: "81K 82K 81 81 81", want: "continue"},
+
+		{name: "five discards", trials: "81K 82K 83K 80 80 79 79 78", want: "diminishing returns"},
+		{name: "five discards, and others between", trials: "81K 82K 83K 80 policy:scope 80 guard-fail 79 79 error:agent 78", want: "diminishing returns"},
+		{name: "the same trees again", trials: "80 80:repeat 80:repeat 80:repeat 80:repeat", want: "diminishing returns"},
+		{name: "flat since one keep", trials: "81K 81 81 80", want: "diminishing returns"},
+		{name: "oscillating", trials: "78 80 78 80", want: "diminishing returns"},
 	} {
-		assert.Equal(t, test.want, evidence.Recommend(test.met, test.discards, test.trend, test.kept), "%+v", test)
+		t.Run(test.name, func(t *testing.T) {
+			var a evidence.Analysis
+			a.Add(evidence.Trial{Kept: true, Metric: metric("80")})
+			for i, trial := range strings.Fields(test.trials) {
+				value, kept := strings.CutSuffix(trial, "K")
+				value, why, _ := strings.Cut(value, ":")
+				next := evidence.Trial{N: i + 1, Kept: kept, Reason: why}
+				if value[0] >= '0' && value[0] <= '9' {
+					next.Metric = metric(value)
+				} else {
+					next.Reason = trial
+				}
+				a.Add(next)
+			}
+			assert.Equal(t, test.want, a.Recommend("higher", test.met))
+		})
 	}
 }
 

@@ -1,5 +1,11 @@
 package evidence
 
+import (
+	"slices"
+
+	"pawl/internal/list"
+)
+
 // Which way the metric goes.
 const (
 	Improving   = "improving"
@@ -20,8 +26,9 @@ const (
 //
 // The direction is a parameter because it may be amended halfway: a value that was kept under the old direction is no
 // improvement under the new one.
-func (a Analysis) Trend(direction string) string {
-	points := a.Points
+func (a Analysis) Trend(direction string) string { return trend(a.Points, direction) }
+
+func trend(points []Point, direction string) string {
 	if len(points) < 4 {
 		return Unknown
 	}
@@ -81,20 +88,41 @@ const (
 // shiftAfter is the source's number of discards in a row after which the strategy has to change (P8).
 const shiftAfter = 5
 
-// Recommend returns the recommendation of the final report (P9):
+// Recommend returns the recommendation of the final report (P9). It follows from the changes about which the metric
+// decided: neither from those that nothing measured, nor from those that something else than the metric refused.
 //
 //   - "target met" if it is;
-//   - "diminishing returns" after five discards in a row, or if the metric does not improve (plateau or oscillating)
-//     and at most one of the last values was kept;
+//   - "" if the metric decided about no change;
+//   - "diminishing returns" if it refused the last five, or if it does not improve (plateau or oscillating) and at most
+//     one of the last values was kept;
 //   - "continue" otherwise, also if there is too little to tell.
-func Recommend(targetMet bool, discardsInARow int, trend string, keptRecently int) string {
+func (a Analysis) Recommend(direction string, targetMet bool) string {
+	decided := list.Filter(a.Points, func(p Point) bool { return !p.Undecided })
+	refused := list.Filter(decided, func(p Point) bool { return !p.Kept })
+	trend := trend(decided, direction)
+	flat := trend == Plateau || trend == Oscillating
+
 	switch {
 	case targetMet:
 		return TargetReached
-	case discardsInARow >= shiftAfter:
+	case a.Kept == 0 && len(refused) == 0:
+		return ""
+	case discardsInARow(decided) >= shiftAfter:
 		return Diminishing
-	case (trend == Plateau || trend == Oscillating) && keptRecently <= 1:
+	case flat && a.KeptRecently() <= 1:
 		return Diminishing
 	}
 	return Continue
+}
+
+// discardsInARow returns how many of the points at the end were not kept.
+func discardsInARow(points []Point) int {
+	n := 0
+	for _, p := range slices.Backward(points) {
+		if p.Kept {
+			break
+		}
+		n++
+	}
+	return n
 }

@@ -162,8 +162,18 @@ func Result(s loop.State, sp spec.Spec) *loop.Result {
 	}
 	if s.Baseline != nil && res.Best != nil {
 		res.Delta = new(res.Best.Sub(*s.Baseline))
+	}
+	if res.Best != nil && recommends(s) {
 		met := sp.Verify.Target != nil && evidence.TargetMet(sp.Verify.Direction, *res.Best, *sp.Verify.Target)
-		res.Recommendation = evidence.Recommend(met, s.DiscardsInARow, s.Analysis.Trend(sp.Verify.Direction), s.Analysis.KeptRecently())
+		res.Recommendation = s.Analysis.Recommend(sp.Verify.Direction, met)
 	}
 	return res
+}
+
+// recommends reports whether the report says if a loop could go on: not after a failure, nor after a person has ended
+// it or rejected its proposal.
+func recommends(s loop.State) bool {
+	rejected := s.Proposal != nil && s.Proposal.State == Rejected
+	ended := s.ExitStatus == Interrupted.ExitStatus
+	return s.Status != loop.Failed && !rejected && !ended
 }

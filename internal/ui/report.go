@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
 
@@ -20,8 +19,7 @@ func (s Style) Report(k kind.Kind, status loop.Status, r loop.Result, d Delivery
 	return s.measured(status, r)
 }
 
-// measured renders the final report in the form of the source (P9), which says "1 iterations". A failed loop is not called complete, and no
-// recommendation says that it could continue.
+// measured renders the final report in the form of the source (P9), which says "1 iterations". A failed loop is not called complete.
 func (s Style) measured(status loop.Status, r loop.Result) string {
 	var b strings.Builder
 	word := string(status)
@@ -55,9 +53,7 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 	if left := candidates(r.Candidates, true); len(left) > 0 {
 		b.WriteString("\nCandidates that no iteration has taken, and that are given up:\n  " + strings.Join(left, "\n  "))
 	}
-	if recommends(status, r) {
-		b.WriteString("\nRecommendation: " + cmp.Or(r.Recommendation, "–") + meaning[r.Recommendation])
-	}
+	b.WriteString(Around("\nRecommendation: ", r.Recommendation, meaning[r.Recommendation]))
 	b.WriteString(Around("\nGuard: ", Clean(r.Tested.String()), ""))
 	b.WriteString(s.paint(yellow, Around("\nVanished: ", Clean(loop.Vanished(r.Kept)), "")))
 	lines := strings.Split(b.String(), "\n")
@@ -71,14 +67,6 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 var meaning = map[string]string{
 	evidence.Continue:    " (more iterations may gain more)",
 	evidence.Diminishing: " (more iterations would gain little)",
-}
-
-// recommends reports whether the report says how to go on: not after a failure, nor after a person has ended the loop
-// or rejected its proposal.
-func recommends(status loop.Status, r loop.Result) bool {
-	rejected := r.Proposal != nil && r.Proposal.State == "rejected"
-	ended := r.ExitStatus == govern.Interrupted.ExitStatus
-	return status != loop.Failed && !rejected && !ended
 }
 
 // marked returns the marks of a kept change: it improves too much in one step, or its guard passed only when run again.
