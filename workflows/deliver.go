@@ -194,7 +194,13 @@ func whyTests(out act.Outcome) string {
 // the guard ended; check says each time what it leaves behind.
 func (l *deliver) unchanged(ctx workflow.Context) (guard act.Outcome, err error) {
 	for _, c := range l.judges(l.inTime) {
-		out, err := c.run(ctx)
+		run := c.run
+		if c.name == "guard" {
+			run = func(ctx workflow.Context) (act.Outcome, error) {
+				return l.guardUnchanged(ctx, l.law(), l.guardTime(ctx), l.inTime)
+			}
+		}
+		out, err := run(ctx)
 		if err != nil {
 			return guard, err
 		}
@@ -327,9 +333,7 @@ func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.Guar
 		run := c.run
 		if c.name == "guard" {
 			run = func(ctx workflow.Context) (out act.Outcome, err error) {
-				out, flaky, err = l.guarded(ctx, l.law(), func(ms int64) bool {
-					return l.phaseLeft().Milliseconds() > ms && l.timeFor(ctx, ms)
-				}, l.named)
+				out, flaky, err = l.guarded(ctx, l.law(), l.guardTime(ctx), l.named)
 				return out, err
 			}
 		}
@@ -351,6 +355,11 @@ func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.Guar
 		}
 	}
 	return judged, passed, nil
+}
+
+// guardTime says whether there is time for that many milliseconds of the guard.
+func (l *deliver) guardTime(ctx workflow.Context) func(ms int64) bool {
+	return func(ms int64) bool { return l.phaseLeft().Milliseconds() > ms && l.timeFor(ctx, ms) }
 }
 
 // judge is a command that judges a commit. reason is for the record, if it fails.
@@ -376,9 +385,6 @@ func (l *deliver) judges(begin func(*act.Step)) []judge {
 	return slices.DeleteFunc(all, func(c judge) bool { return c.command == "" })
 }
 
-// unnamed stands for the failures of a run whose output names no test.
-const unnamed = "a failure that names no test"
-
 // test runs the tests, after a failure once more. A test that passes then is flaky: it is reported and not fixed.
 func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	out, err := l.runTests(ctx, l.lastTest)
@@ -396,7 +402,7 @@ func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error)
 		flaky := again.Tests.Fixed
 		if again.OK() {
 			if flaky = tests.Failing; len(flaky) == 0 {
-				flaky = []string{unnamed}
+				flaky = []string{govern.Unnamed}
 			}
 		}
 		was := tests

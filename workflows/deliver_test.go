@@ -48,7 +48,7 @@ func (d *delivery) step(ctx context.Context, in asked) (stepped, error) {
 	switch {
 	case in.Test != nil && in.Key.Iteration == 0:
 		name = "baseline"
-	case in.Key.Iteration == 0 && (name == "check" || name == "guard"):
+	case in.Key.Iteration == 0 && (name == "check" || strings.HasPrefix(name, "guard")):
 		name = "unchanged " + name
 	case again:
 		d.scratched = append(d.scratched, fmt.Sprintf("%d %s", in.Key.Iteration, plain))

@@ -102,7 +102,7 @@ func (l *improve) prepare(ctx workflow.Context) error {
 	var guard act.Outcome
 	tests, leftovers := 0, verify.Leftovers
 	if l.spec.Guard.Command != "" {
-		if guard, err = l.runGuard(ctx); err != nil {
+		if guard, err = l.guardUnchanged(ctx, l.law(), l.guardTime(ctx)); err != nil {
 			return err
 		}
 		if !guard.OK() {
@@ -375,7 +375,7 @@ func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	if t := l.trial(); t != nil {
 		return l.guardedAsTried(ctx, *t.Guard), nil
 	}
-	out, flaky, err := l.guarded(ctx, l.law(), func(ms int64) bool { return l.timeFor(ctx, ms) })
+	out, flaky, err := l.guarded(ctx, l.law(), l.guardTime(ctx))
 	if err != nil {
 		return govern.Move{}, err
 	}
@@ -394,6 +394,11 @@ func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 		m.Why = m.Reason + ": " + out.Failure
 	}
 	return m, nil
+}
+
+// guardTime says whether there is time for that many milliseconds of the guard.
+func (l *improve) guardTime(ctx workflow.Context) func(ms int64) bool {
+	return func(ms int64) bool { return l.timeFor(ctx, ms) }
 }
 
 // decide applies the decision matrix (P6), and doubts an improvement that is too good.

@@ -15,38 +15,46 @@ import (
 // passes twice; flaky is what had failed. inTime reports whether that many milliseconds are left. Every run is a step of its
 // own, which begin gets first.
 func (r *run) guarded(ctx workflow.Context, law guardLaw, inTime func(ms int64) bool, begin ...func(*act.Step)) (out act.Outcome, flaky []string, err error) {
-	if out, err = r.runGuard(ctx, begin...); err != nil {
-		return out, nil, err
+	first, err := r.runGuard(ctx, begin...)
+	if err != nil {
+		return first, nil, err
 	}
-	it, first := &r.iteration, out
-	for retried := 0; !out.OK(); retried++ {
-		f := govern.GuardFailure{
-			Retried: retried, Failing: out.Failing, Before: it.guardFailed, Files: it.files,
-			Final: out.TimedOut || len(out.Altered) > 0, InTime: inTime(2 * first.ElapsedMs),
-		}
-		if !law.RetriesGuard(f) {
-			break
-		}
-		for n := range 2 {
-			it.evidence = append(it.evidence, evidenceOf(out)...)
-			if out, err = r.runGuard(ctx, append(slices.Clip(begin), guardAgain(2*retried+n+1))...); err != nil {
-				return out, nil, err
-			}
-			if !out.OK() {
-				break
-			}
-		}
+	it := &r.iteration
+	retries := func(retried int, last act.Outcome) bool {
+		return law.RetriesGuard(govern.GuardFailure{
+			Retried: retried, Failing: last.Failing, Before: it.guardFailed, Files: it.files,
+			Final: r.final(last), InTime: inTime(2 * first.ElapsedMs),
+		})
 	}
-	if !out.OK() || first.OK() {
-		if of := out.Failing; of != nil {
-			it.guardFailed = of.Signature
-		}
-		return out, nil, nil
+	again := func(n int, before act.Outcome) (act.Outcome, error) {
+		it.evidence = append(it.evidence, evidenceOf(before)...)
+		return r.runGuard(ctx, append(slices.Clip(begin), guardAgain(n))...)
 	}
-	if flaky = []string{unnamed}; first.Failing != nil && len(first.Failing.Names) > 0 {
-		flaky = first.Failing.Names
+	out, flaky, err = govern.RunAgain(first, retries, again)
+	if err == nil && !out.OK() && out.Failing != nil {
+		it.guardFailed = out.Failing.Signature
 	}
-	return out, flaky, nil
+	return out, flaky, err
+}
+
+// final reports whether a failure of the guard is no matter of chance.
+func (r *run) final(guard act.Outcome) bool {
+	missing := guard.Missing() && govern.RetriesUnchanged(int(r.rules))
+	return guard.TimedOut || len(guard.Altered) > 0 || missing
+}
+
+// guardUnchanged runs the guard on the unchanged code, and again if it failed there.
+func (r *run) guardUnchanged(ctx workflow.Context, law guardLaw, inTime func(ms int64) bool, begin ...func(*act.Step)) (out act.Outcome, err error) {
+	var flaky []string
+	if govern.RetriesUnchanged(int(r.rules)) {
+		out, flaky, err = r.guarded(ctx, law, inTime, begin...)
+	} else {
+		out, err = r.runGuard(ctx, begin...)
+	}
+	if out.Tested != nil {
+		out.Tested.Flaky = flaky
+	}
+	return out, err
 }
 
 // guardLaw decides whether a guard that failed is run again.

@@ -7,8 +7,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 )
 
@@ -114,6 +117,89 @@ func TestL_ADeliverysFlakyGuardIsNotAFailedOne(t *testing.T) {
 			require.Equal(t, c.flaky, flaky)
 			require.Equal(t, c.flaky, p.final.Iterations[0].Flaky)
 			require.Equal(t, c.flaky != nil, strings.Contains(p.final.Iterations[0].Note, "flaky guard"))
+		})
+	}
+}
+
+// TestP55_AGuardIsFlakyOnTheUnchangedCodeToo: a loop starts if its guard passes twice after it failed, and the contract
+// says so. A guard that fails every time, or that lacks a program, refuses the start.
+func TestP55_AGuardIsFlakyOnTheUnchangedCodeToo(t *testing.T) {
+	names := stepped{ExitCode: 1, Failing: &act.Failing{Names: []string{"TestA"}}}
+	for name, c := range map[string]struct {
+		outs    []stepped // of each run of the guard on the unchanged code
+		retries int
+		version workflow.Version
+		runs    int
+		flaky   []string
+		refused string
+	}{
+		"it passes":                     {outs: []stepped{{}}, retries: 1, runs: 1},
+		"it fails once":                 {outs: []stepped{names, {}, {}}, retries: 1, runs: 3, flaky: []string{"TestA"}},
+		"it fails once and names none":  {outs: []stepped{exit1, {}, {}}, retries: 1, runs: 3, flaky: []string{govern.Unnamed}},
+		"it fails twice, then it holds": {outs: []stepped{names, names, {}, {}}, retries: 2, runs: 4, flaky: []string{"TestA"}},
+		"it fails every time":           {outs: []stepped{names}, retries: 1, runs: 2, refused: "the guard command fails on the unchanged code (exit 1)"},
+		"it fails, passes, fails":       {outs: []stepped{names, {}, names}, retries: 1, runs: 3, refused: "(exit 1)"},
+		"as the source has it":          {outs: []stepped{names, {}, {}}, runs: 1, refused: "(exit 1)"},
+		"it can't be built":             {outs: []stepped{{ExitCode: 1, Failing: &act.Failing{Broken: true}}, {}, {}}, retries: 1, runs: 1, refused: "(exit 1)"},
+		"its program is missing":        {outs: []stepped{{ExitCode: 127}, {}, {}}, retries: 1, runs: 1, refused: "(exit 127)"},
+		"it is no program":              {outs: []stepped{{ExitCode: 126}, {}, {}}, retries: 1, runs: 1, refused: "(exit 126)"},
+		"it hangs":                      {outs: []stepped{{ExitCode: -1, TimedOut: true}, {}, {}}, retries: 1, runs: 1, refused: "guard command fails on the unchanged code"},
+		"it changes the code":           {outs: []stepped{{ExitCode: 1, Altered: []string{"a.go"}}, {}, {}}, retries: 1, runs: 1, refused: "guard command fails on the unchanged code"},
+		"a loop of older rules":         {outs: []stepped{names, {}, {}}, retries: 1, version: 6, runs: 1, refused: "(exit 1)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, map[int][]try{1: {{Says: "one", Metric: "11"}}})
+			step, runs := w.step, 0
+			w.stepping = func(ctx context.Context, in asked) (stepped, error) {
+				if in.Key.Iteration != 0 || !strings.HasPrefix(in.Key.Name, "guard") {
+					return step(ctx, in)
+				}
+				out := c.outs[min(runs, len(c.outs)-1)]
+				out.ElapsedMs, out.Log, out.Digest = 100, "/log", "feedface"
+				if runs++; out.ExitCode == 0 && !out.TimedOut {
+					out.Tested = &loop.Tested{Format: "go test", Passed: 3}
+				}
+				return out, nil
+			}
+			guard := map[string]any{"command": "check", "retries": c.retries}
+			p := play(t, w, specOf(map[string]any{"guard": guard, "limits": map[string]any{"iterations": 1}}), func(env *testsuite.TestWorkflowEnvironment) {
+				if c.version != 0 {
+					gives(env, c.version)
+				}
+			})
+			require.Equal(t, c.runs, runs)
+			if c.refused != "" {
+				require.Equal(t, loop.Failed, p.final.Status)
+				require.Contains(t, p.final.Reason, c.refused)
+				return
+			}
+			require.Nil(t, p.err)
+			require.Equal(t, []string{"1 yes 11"}, p.course())
+			require.Equal(t, c.flaky, p.final.Tested.Flaky)
+		})
+	}
+}
+
+// TestL_ADeliverysGuardIsFlakyOnTheUnchangedCodeToo: it is a warning only if it fails every time.
+func TestL_ADeliverysGuardIsFlakyOnTheUnchangedCodeToo(t *testing.T) {
+	for name, c := range map[string]struct {
+		again  []stepped
+		warned int
+		flaky  []string
+	}{
+		"it fails once":       {again: []stepped{{Tested: &loop.Tested{Format: "tap", Passed: 1}}}, flaky: []string{govern.Unnamed}},
+		"it fails every time": {again: []stepped{exit1}, warned: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := deliver(t, map[string][]stepped{"unchanged guard": {exit1}, "unchanged guard-again": c.again})
+			p := d.run(specOfDelivery(map[string]any{"guard": map[string]any{"command": "lint"}}))
+			require.Nil(t, p.err)
+			require.Len(t, p.events(loop.Warned), c.warned)
+			var flaky []string
+			if p.final.Tested != nil {
+				flaky = p.final.Tested.Flaky
+			}
+			require.Equal(t, c.flaky, flaky)
 		})
 	}
 }

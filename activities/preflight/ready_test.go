@@ -339,7 +339,7 @@ func TestValidateMeasuresTheNoiseOfALoopThatWouldStart(t *testing.T) {
 		require.NoError(t, err)
 		return told
 	}
-	assert.Equal(t, []string{"repository", "programs", "verify", "guard", "canary"}, try("exit 3"))
+	assert.Equal(t, []string{"repository", "programs", "verify", "guard", "guard", "canary"}, try("exit 3"), "a guard that failed is run again")
 	assert.Equal(t, []string{"repository", "programs", "verify", "guard", "canary", "verify again", "verify again"}, try("true"))
 	assert.Contains(t, f.Notes, "the unchanged code, with 1, meets verify.target (1) already, so the loop would end at once")
 }
@@ -455,6 +455,40 @@ func TestP0_ASetupThatFailsOnceIsTriedOnceMore(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, f.Problems, problems, "%v", f.Problems)
 		require.Equal(t, 2, strings.Count(gittest.Read(t, count), "run"))
+	}
+}
+
+// TestP55_ValidateRunsAGuardThatFailedAgain, as the loop does: a flaky one refuses nothing.
+func TestP55_ValidateRunsAGuardThatFailedAgain(t *testing.T) {
+	t.Parallel()
+	l := actest.Begin(t, spec.Deny)
+	shared := t.TempDir()
+	s, off, zero := l.Spec, false, 0
+	s.Sandbox.Allow, s.Validation.Canary, s.Verify.Command = []string{shared}, &off, "echo 1"
+	count := filepath.Join(shared, "count")
+	for name, c := range map[string]struct {
+		ends     string // how the runs end
+		retries  *int
+		runs     int
+		problems int
+		flaky    string
+	}{
+		"once":                  {ends: "1 0 0", runs: 3, flaky: "flaky: it failed on the unchanged code (a failure that names no test), then passed twice"},
+		"every time":            {ends: "1 1 1", runs: 2, problems: 1},
+		"once more":             {ends: "1 0 1", runs: 3, problems: 1},
+		"as the source has it":  {ends: "1 0 0", retries: &zero, runs: 1, problems: 1},
+		"a program that is not": {ends: "127 0 0", runs: 1, problems: 1},
+	} {
+		gittest.Write(t, count, "")
+		s.Guard.Retries = c.retries
+		s.Guard.Command = fmt.Sprintf("echo run >>%s; set -- %s; shift $(($(wc -l <%[1]s)-1)); echo ok 1 - a; echo 1..1; exit $1", count, c.ends)
+		f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
+		require.NoError(t, err)
+		require.Len(t, f.Problems, c.problems, "%s: %v", name, f.Problems)
+		require.Equal(t, c.runs, strings.Count(gittest.Read(t, count), "run"), name)
+		require.NotNil(t, f.Guard)
+		require.Contains(t, f.Guard.Tested.String(), c.flaky, name)
+		require.Equal(t, c.flaky != "", strings.Contains(f.Guard.Tested.String(), "flaky"), name)
 	}
 }
 

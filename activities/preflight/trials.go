@@ -115,14 +115,33 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		}
 	}
 	if runs("guard", s.Guard.Command) {
-		w := work("guard", 0, s.Guard.Timeout.D())
-		w.In.Intact = true
-		r, err := w.Guard(ctx, act.Guard{Command: s.Guard.Command, Reports: s.GuardReports()})
+		run := func(name string, sample int) (act.Outcome, error) {
+			w := work(name, sample, s.Guard.Timeout.D())
+			w.In.Intact = true
+			r, err := w.Guard(ctx, act.Guard{Command: s.Guard.Command, Reports: s.GuardReports()})
+			if err == nil && !r.Interrupted {
+				out.ran(w, &r)
+			}
+			return r, unlessInterrupted(ctx, r, err)
+		}
+		r, err := run("guard", 0)
 		if done, err := over("guard", r, err); done {
 			return err
 		}
+		r, flaky, err := govern.RunAgain(r, func(retried int, last act.Outcome) bool {
+			final := last.TimedOut || len(last.Altered) > 0 || last.Missing()
+			return rules.RetriesGuard(govern.GuardFailure{Retried: retried, Failing: last.Failing, Final: final, InTime: true})
+		}, func(n int, _ act.Outcome) (act.Outcome, error) {
+			tell("guard")
+			return run("guard-again", n)
+		})
+		if done, err := over("guard", r, err); done {
+			return err
+		}
+		if r.Tested != nil {
+			r.Tested.Flaky = flaky
+		}
 		out.Guard = &r
-		out.ran(w, &r)
 		switch {
 		case r.OK():
 		case len(r.Altered) > 0:

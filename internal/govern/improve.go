@@ -37,7 +37,7 @@ type Improve struct {
 }
 
 // NewestVersion is the newest version of the rules, of Improve and of Deliver.
-const NewestVersion = 6
+const NewestVersion = 7
 
 // ImproveOf returns a version of the rules for a loop with that spec. A changed decision is a new version beside the old
 // ones, because running loops keep theirs. Version 1 was the first, and
@@ -48,7 +48,8 @@ const NewestVersion = 6
 //   - in version 5 a metric that is sampled although it was never seen to vary takes three evaluations to keep a change, as
 //     any other;
 //   - version 6 trusts a number only if it comes from where the baseline's came from, and a guard that fails only if it
-//     fails again; an improvement that is too good is measured once more, and marked or set aside.
+//     fails again; an improvement that is too good is measured once more, and marked or set aside;
+//   - version 7 runs a guard that fails on the unchanged code again, as on a change.
 func ImproveOf(s spec.Spec, version int) Improve {
 	v := s.Verify
 	return Improve{

@@ -14,7 +14,7 @@ type GuardFailure struct {
 	Failing *act.Failing // the tests that failed, nil if its output shows none
 	Before  string       // the signature of the failure in the attempt before, "" for none
 	Files   []string     // what the change touched
-	Final   bool         // it took too long, or changed files of the commit
+	Final   bool         // it took too long, changed files of the commit, or lacks a program
 	InTime  bool         // there is time for two more runs
 }
 
@@ -38,6 +38,35 @@ func (f GuardFailure) again(retries int) bool {
 	}
 	return !failing.Broken && !touches(f.Files, failing.Units)
 }
+
+// Unnamed stands for the failures of a run whose output names no test.
+const Unnamed = "a failure that names no test"
+
+// RunAgain runs a guard that failed again as often as retries allows, the n-th time by again. It counts as passed then only
+// if it passes twice; flaky is what had failed.
+func RunAgain(first act.Outcome, retries func(retried int, last act.Outcome) bool, again func(n int, before act.Outcome) (act.Outcome, error)) (last act.Outcome, flaky []string, err error) {
+	last = first
+	for retried := 0; !last.OK() && retries(retried, last); retried++ {
+		for n := range 2 {
+			if last, err = again(2*retried+n+1, last); err != nil {
+				return last, nil, err
+			}
+			if !last.OK() {
+				break
+			}
+		}
+	}
+	if !last.OK() || first.OK() {
+		return last, nil, nil
+	}
+	if f := first.Failing; f != nil && len(f.Names) > 0 {
+		return last, f.Names, nil
+	}
+	return last, []string{Unnamed}, nil
+}
+
+// RetriesUnchanged reports whether a guard that failed on the unchanged code is run again, as on a change.
+func RetriesUnchanged(version int) bool { return version >= 7 }
 
 // touches reports whether one of the files of a change is that of a failing test. A unit is a file, a package or a class.
 func touches(files, units []string) bool {

@@ -15,6 +15,8 @@ type Tested struct {
 	Partial  bool   `json:"partial,omitempty"`  // a part of the output was left out
 	// Log has the output of the run on the unchanged code, from rules version 6 on.
 	Log string `json:"log,omitempty"`
+	// Flaky is what had failed on the unchanged code in a guard that then passed twice.
+	Flaky []string `json:"flaky,omitempty"`
 	// Unbreakable says that no canary was tried, since pawl can break no code in scope.
 	Unbreakable bool `json:"unbreakable,omitempty"`
 }
@@ -27,6 +29,9 @@ func (t *Tested) String() string {
 	text := t.counts()
 	if t.Partial {
 		text += "; a part of the output was left out, so tests may be missing"
+	}
+	if len(t.Flaky) > 0 {
+		text += "; flaky: it failed on the unchanged code (" + Clip(strings.Join(t.Flaky, ", "), 120) + "), then passed twice"
 	}
 	if t.Unbreakable {
 		text += "; canary not tried: no code that pawl can break"

@@ -18,8 +18,10 @@ func TestWhatWasTestedIsOneLine(t *testing.T) {
 		"its tests are not counted: no output that pawl reads": {},
 		"exits 0 but names failures: 2 failed, 3 passed (tap)": {Format: "tap", Passed: 3, Failed: 2},
 
-		"3 passed (tap); a part of the output was left out, so tests may be missing": {Format: "tap", Passed: 3, Partial: true},
-		"3 passed (tap); canary not tried: no code that pawl can break":              {Format: "tap", Passed: 3, Unbreakable: true},
+		"3 passed (tap); a part of the output was left out, so tests may be missing":               {Format: "tap", Passed: 3, Partial: true},
+		"3 passed (tap); flaky: it failed on the unchanged code (TestA, TestB), then passed twice": {Format: "tap", Passed: 3, Flaky: []string{"TestA", "TestB"}},
+
+		"3 passed (tap); canary not tried: no code that pawl can break": {Format: "tap", Passed: 3, Unbreakable: true},
 	} {
 		require.Equal(t, want, tested.String())
 	}
