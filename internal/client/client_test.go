@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -246,6 +247,23 @@ func TestALoopThatNoWorkerHasTakenIsListedAndHalted(t *testing.T) {
 	rows, err = c.Kept(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, rows)
+}
+
+// Somebody copied the note: pawl removes only the one that it wrote, and does not look for ever for the other one.
+func TestANoteThatStaysIsLeft(t *testing.T) {
+	c := reach(t, &service{})
+	r := workspace.Record{Loop: "here", FirstRun: "run-1", Closed: true}
+	require.NoError(t, workspace.Announce(c.Home, r))
+	notes := filepath.Join(c.Home.Dir, "opening")
+	note, err := os.ReadFile(filepath.Join(notes, "run-1.json"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(notes, "copy.json"), note, 0o600))
+
+	c.ForgetUnbegun("here")
+	left, err := os.ReadDir(notes)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	require.Equal(t, "copy.json", left[0].Name())
 }
 
 // A worker that is away now has taken the loop before: what it has done has to be recorded, so the halt waits for it.
