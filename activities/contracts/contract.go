@@ -265,7 +265,7 @@ func Programs(a spec.Agent) []string {
 	case len(a.Command.List) > 0:
 		return a.Command.List[:1]
 	case a.Command.Shell != "":
-		return seal.Programs(a.Command.Shell)
+		return seal.NeedsOfAgent(a.Command.Shell).Programs
 	case a.Use != spec.UseCommand:
 		return []string{a.Use}
 	}

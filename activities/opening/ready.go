@@ -18,7 +18,6 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/held"
 	"pawl/internal/kind"
-	"pawl/internal/loop"
 	"pawl/internal/program"
 	"pawl/internal/seal"
 	"pawl/internal/shell"
@@ -97,8 +96,8 @@ func (c *readinessCheck) run(ctx context.Context) (err error) {
 	}
 
 	for _, command := range commands {
-		c.checkPaths(command.Check, command.Check+".command", command.Command)
-		if err := c.checkModules(ctx, command, command.Check+".command"); err != nil {
+		u := user{command.Check, command.Check + ".command", command.Command, c.env}
+		if err := c.checkNeeds(ctx, u, seal.NeedsOf(command.Command)); err != nil {
 			return err
 		}
 	}
@@ -120,32 +119,11 @@ func (c *readinessCheck) programs(command string) programsOf {
 	ofScripts := slices.DeleteFunc(seal.Scripted(command, c.drawn.Read), func(name string) bool {
 		return slices.Contains(c.drawn.Names, "node_modules/.bin/"+name)
 	})
-	own := seal.Programs(command)
-	for _, text := range seal.Inner(command) {
-		own = loop.Union(own, seal.Programs(text))
-	}
 	return programsOf{
-		own:     own,
+		own:     seal.NeedsOf(command).Programs,
 		nested:  append(seal.Called(command, c.drawn.Read), ofScripts...),
 		certain: seal.Certain(command, c.drawn.Read, c.inTree),
 	}
-}
-
-// programsBehind returns the programs that a command starts behind its first one: behind a wrapper (env, timeout), and
-// by a text for a shell.
-func programsBehind(command string) (names []string) {
-	for _, text := range append([]string{command}, seal.Inner(command)...) {
-		names = append(names, seal.Programs(text)...)
-	}
-	return names
-}
-
-// modulesOf returns the modules of Python that a command runs, also in a text for a shell.
-func modulesOf(command string) (modules []seal.Module) {
-	for _, text := range append([]string{command}, seal.Inner(command)...) {
-		modules = append(modules, seal.Modules(text)...)
-	}
-	return modules
 }
 
 // checkPrograms checks that the programs of commands are on the PATH, here and in the sandbox.
@@ -191,11 +169,11 @@ func (c *readinessCheck) checkAgents(ctx context.Context) error {
 	checked := map[string]bool{}
 	for _, agent := range c.spec.Agent.All() {
 		text := cmp.Or(agent.Command.Shell, shell.Join(agent.Command.List...))
-		c.checkPaths("agent", "the agent's command", text)
-		if err := c.checkModules(ctx, Checked{"agent", text}, "the agent's command"); err != nil {
+		needs := seal.NeedsOfAgent(text)
+		env := append(slices.Clone(c.env), hosted.Granted(agent.Env)...)
+		if err := c.checkNeeds(ctx, user{"agent", "the agent's command", text, env}, needs); err != nil {
 			return err
 		}
-		env := append(slices.Clone(c.env), hosted.Granted(agent.Env)...)
 		if list := agent.Command.List; len(list) > 0 && strings.HasPrefix(list[0], "~/") {
 			c.found.problem("agent", fmt.Sprintf("the agent's program %s begins with ~, which only a shell knows", git.Quote(list[0])), "Write the command as one text, or name the program by its absolute path.")
 			continue
@@ -203,7 +181,7 @@ func (c *readinessCheck) checkAgents(ctx context.Context) error {
 		if programs := c.programs(text); programs.certain {
 			c.checkCalled(text, programs.nested)
 		}
-		names := slices.Concat(contracts.Programs(agent.Agent), programsBehind(text))
+		names := slices.Concat(contracts.Programs(agent.Agent), needs.Programs)
 		for _, name := range names {
 			if checked[name] || ctx.Err() != nil {
 				continue
@@ -344,45 +322,59 @@ func (c *readinessCheck) work(name string) *steps.Work {
 	return steps.NewWork(c.ws, step, &steps.Running{})
 }
 
-// checkPaths checks the programs and scripts that a command names by a path and that nothing can make before it runs.
-func (c *readinessCheck) checkPaths(check, key, command string) {
-	setupMayMakeIt := c.spec.Setup.Command != "" && check != "setup"
-	for _, needed := range seal.Needs(command) {
+// user is a command that needs something.
+type user struct {
+	check   string
+	key     string // what the command is called
+	command string
+	env     []string
+}
+
+// checkNeeds checks the programs and scripts that a command names by a path, and the modules of Python that it runs.
+func (c *readinessCheck) checkNeeds(ctx context.Context, u user, needs seal.Needs) error {
+	setupMayMakeIt := c.spec.Setup.Command != "" && u.check != "setup"
+	for _, file := range needs.Files {
 		switch {
 		case setupMayMakeIt:
-		case needed.Outside():
-			c.checkOutside(check, key, command, needed)
+		case file.Outside():
+			c.checkOutside(u, file)
 		default:
-			c.checkInTree(check, key, command, needed)
+			c.checkInTree(u, file)
 		}
 	}
+	for _, module := range needs.Modules {
+		if err := c.checkModule(ctx, u, module); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkOutside checks a program or a script outside of the tree.
-func (c *readinessCheck) checkOutside(check, key, command string, needed seal.Needed) {
-	place := hosted.Located(needed.Path, c.env)
-	if !needed.Script && hosted.LookUp(c.env, needed.Path) == "" {
-		c.found.problem(check, fmt.Sprintf("%s needs %s, which is no program on this machine: `%s`", key, git.Quote(needed.Name), command), "Install it there, or name another one.")
+func (c *readinessCheck) checkOutside(u user, needed seal.Needed) {
+	place := hosted.Located(needed.Path, u.env)
+	if !needed.Script && hosted.LookUp(u.env, needed.Path) == "" {
+		c.found.problem(u.check, fmt.Sprintf("%s needs %s, which is no program on this machine: `%s`", u.key, git.Quote(needed.Name), u.command), "Install it there, or name another one.")
 		return
 	}
 	if _, err := os.Stat(place); err != nil {
-		c.found.problem(check, fmt.Sprintf("%s needs %s, which does not exist on this machine: `%s`", key, git.Quote(needed.Name), command), "Put it there, or name another one.")
+		c.found.problem(u.check, fmt.Sprintf("%s needs %s, which does not exist on this machine: `%s`", u.key, git.Quote(needed.Name), u.command), "Put it there, or name another one.")
 	}
 }
 
 // checkInTree checks a program or a script in the tree.
-func (c *readinessCheck) checkInTree(check, key, command string, needed seal.Needed) {
-	onPath := !strings.Contains(needed.Name, "/") && hosted.LookUp(c.env, needed.Name) != "" // a shell looks there too
+func (c *readinessCheck) checkInTree(u user, needed seal.Needed) {
+	onPath := !strings.Contains(needed.Name, "/") && hosted.LookUp(u.env, needed.Name) != "" // a shell looks there too
 	if needed.Script && (onPath || c.inTree(needed.Path)) {
 		return
 	}
 	switch mode, linked := c.drawn.Mode(needed.Path); {
 	case linked:
 	case mode == "":
-		c.found.problem(check, fmt.Sprintf("%s needs %s, which is not in the repository's commit: `%s`", key, git.Quote(needed.Name), command),
+		c.found.problem(u.check, fmt.Sprintf("%s needs %s, which is not in the repository's commit: `%s`", u.key, git.Quote(needed.Name), u.command),
 			"Commit it, name it by its absolute path, or let setup.command make it: the loop works in a clone, which has only what is committed.")
 	case mode != "100755" && !needed.Script:
-		c.found.problem(check, fmt.Sprintf("%s needs %s, which is not executable: `%s`", key, git.Quote(needed.Name), command),
+		c.found.problem(u.check, fmt.Sprintf("%s needs %s, which is not executable: `%s`", u.key, git.Quote(needed.Name), u.command),
 			fmt.Sprintf("Run `git update-index --chmod=+x %s` and commit that, or start it with its interpreter.", shell.Quote(needed.Path)))
 	}
 }
@@ -392,26 +384,25 @@ func (c *readinessCheck) inTree(name string) bool {
 	return slices.ContainsFunc(c.drawn.Names, func(file string) bool { return file == name || strings.HasPrefix(file, name+"/") })
 }
 
-// checkModules checks the modules of Python that a command runs, such as pytest: without one the command fails, and
-// nothing that an agent may change mends that.
-func (c *readinessCheck) checkModules(ctx context.Context, command Checked, key string) error {
-	for _, module := range modulesOf(command.Command) {
-		if c.hasModule(module.Name) || !c.canAsk(module.Interpreter) {
-			continue
-		}
-		w := c.work("module")
-		if err := os.RemoveAll(held.At(w.Dir)); err != nil { // of an earlier call
-			return err
-		}
-		defer os.RemoveAll(held.At(w.Dir))
-		outcome, err := beside(ctx, w, c.env, module.Interpreter, "-c", findModule, module.Name)
-		if err != nil {
-			return err
-		}
-		if outcome.ExitCode == noModule {
-			c.found.problem(command.Check, fmt.Sprintf("%s needs the Python module %s, which %s does not have: `%s`", key, git.Quote(module.Name), git.Quote(hosted.LookUp(c.env, module.Interpreter)), command.Command),
-				"Install it, name the interpreter of the virtual environment that has it, activate that before pawl starts, or install it in setup.command.")
-		}
+// checkModule checks a module of Python that a command runs, such as pytest: without it the command fails, and nothing
+// that an agent may change mends that.
+func (c *readinessCheck) checkModule(ctx context.Context, u user, module seal.Module) error {
+	if c.hasModule(module.Name) || !canAsk(module.Interpreter, u.env) {
+		return nil
+	}
+	w := c.work("module")
+	if err := os.RemoveAll(held.At(w.Dir)); err != nil { // of an earlier call
+		return err
+	}
+	defer os.RemoveAll(held.At(w.Dir))
+	outcome, err := beside(ctx, w, u.env, module.Interpreter, "-c", findModule, module.Name)
+	if err != nil {
+		return err
+	}
+	if outcome.ExitCode == noModule {
+		interpreter := hosted.LookUp(u.env, module.Interpreter)
+		c.found.problem(u.check, fmt.Sprintf("%s needs the Python module %s, which %s does not have: `%s`", u.key, git.Quote(module.Name), git.Quote(interpreter), u.command),
+			"Install it, name the interpreter of the virtual environment that has it, activate that before pawl starts, or install it in setup.command.")
 	}
 	return nil
 }
@@ -425,9 +416,9 @@ func (c *readinessCheck) hasModule(module string) bool {
 }
 
 // canAsk reports whether an interpreter exists that does not come from the tree.
-func (c *readinessCheck) canAsk(interpreter string) bool {
+func canAsk(interpreter string, env []string) bool {
 	inTree := strings.Contains(interpreter, "/") && !filepath.IsAbs(interpreter)
-	return !inTree && hosted.LookUp(c.env, interpreter) != ""
+	return !inTree && hosted.LookUp(env, interpreter) != ""
 }
 
 // noModule is how findModule exits if there is no such module.

@@ -366,7 +366,7 @@ func (p *planning) missing(s spec.Spec) (all []string, err error) {
 	}
 	commands, err := opening.CommandsOf(s)
 	for _, c := range commands {
-		for _, name := range seal.Programs(c.Command) {
+		for _, name := range seal.NeedsOf(c.Command).Programs {
 			if hosted.LookUp(env, name) == "" {
 				all = append(all, fmt.Sprintf("%s.command needs %s, which is not on the PATH of this host's worker: `%s`", c.Check, git.Quote(name), loop.Clip(c.Command, steward.LongCommand)))
 			}

@@ -41,7 +41,7 @@ func absent(program string) string {
 // lacks returns the first program of a command that is not installed, "" if all are. For make and the like it
 // includes the programs that the target calls.
 func (t tree) lacks(command string) string {
-	needs := append(seal.Programs(command), seal.Called(command, t.read)...)
+	needs := append(seal.NeedsOf(command).Programs, seal.Called(command, t.read)...)
 	lacking, _ := list.First(needs, func(name string) bool { return !t.program(name) })
 	return lacking
 }

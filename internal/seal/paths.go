@@ -19,19 +19,42 @@ type Needed struct {
 // Outside reports whether it is outside of the tree.
 func (n Needed) Outside() bool { return path.IsAbs(n.Path) || strings.HasPrefix(n.Path, "~/") }
 
-// Needs returns the programs and scripts that a command names by a path and needs in any case. It leaves out what an
-// earlier part of the command may have made. It follows cd with a fixed argument.
-func Needs(command string) []Needed {
-	f := finder{dir: "."}
+// Module is a module that an interpreter of Python is asked to run (python -m pytest).
+type Module struct{ Interpreter, Name string }
+
+// Needs is what a text for the shell can't do without. It leaves out what an earlier part of the text may have made,
+// changed or installed.
+type Needs struct {
+	Programs []string // on the PATH, in the order in which they are called
+	Files    []Needed // programs and scripts that are named by a path; cd with a fixed argument is followed
+	Modules  []Module
+}
+
+// NeedsOf returns what a command needs that has to succeed. A program beside || or in a condition may be missing, and so
+// may one whose exit status does not count. A wrapper (env, timeout) is one program, and the command that it runs is
+// another, also in a text for a shell (sh -c '…'). It returns nothing for a command that can't be parsed.
+func NeedsOf(command string) Needs { return find(command, finder{}) }
+
+// NeedsOfAgent returns what an agent's command needs: what it starts in any case counts, whatever its exit status.
+func NeedsOfAgent(command string) Needs { return find(command, finder{agent: true}) }
+
+func find(command string, f finder) Needs {
+	f.dir = "."
 	f.read(command, 0)
 	return f.found
 }
 
-// finder reads a command for what it needs.
+// finder reads a command for what it can't do without, and keeps what is known where the next part of it runs.
 type finder struct {
-	found []Needed
-	dir   string // the folder that the command is in, relative to the tree's root
-	made  bool   // something has run that may have made files, or the folder is unknown
+	found   Needs
+	agent   bool // what runs in any case counts, whatever its exit status
+	outside bool // paths that are not relative count as programs too
+
+	own         []string // functions of the command
+	dir         string   // the folder that the command is in, relative to the tree's root
+	made        bool     // something has run that may have made files, or the folder is unknown
+	lostPath    bool     // the PATH, or what names mean, may have changed
+	lostModules bool     // Python may search other folders
 }
 
 // harmless are commands that make no files but those to which they are redirected.
@@ -42,13 +65,12 @@ func (f *finder) read(command string, depth int) {
 	if depth > maxNesting {
 		return
 	}
-	commands, _ := shell.Sure(command)
+	steps, own := shell.Steps(command)
+	f.own = append(f.own, own...)
 	writes := redirected().MatchString(discarding().ReplaceAllString(command, ""))
-	for _, words := range commands {
-		if f.made {
-			return
-		}
-		f.call(unwrapped(words), depth)
+	for _, step := range steps {
+		step.Must = step.Must || f.agent && step.Runs
+		f.step(step, depth)
 		f.made = f.made || writes
 	}
 }
@@ -56,31 +78,138 @@ func (f *finder) read(command string, depth int) {
 var (
 	discarding = lazyregexp.New(`[0-9]*>>?\s*(/dev/(null|stderr|stdout)\b|&[0-9-])`)
 	redirected = lazyregexp.New(`>`)
+	installing = lazyregexp.New(`install|setup|bootstrap`)
 )
 
-// call finds what a simple command needs.
-func (f *finder) call(words []shell.Word, depth int) {
+// step finds what a simple command needs, and notes what it may change for those after it.
+func (f *finder) step(step shell.Step, depth int) {
+	words := unwrapped(step.Words)
+	wrapper := step.Words[:len(step.Words)-len(words)]
+	here := *f // what holds for this command alone
+	for _, set := range slices.Concat(step.Sets, wrapper) {
+		here.set(set.Text)
+	}
+	if slices.ContainsFunc(wrapper, func(w shell.Word) bool { return contains("-i - --ignore-environment", w.Text) }) {
+		here.lostPath, here.lostModules = true, true
+	}
+
+	if step.Must && !here.lostPath {
+		f.call(step.Words)
+	}
+	if step.Must && !here.lostModules {
+		f.module(words)
+	}
+	f.path(step, words, here, depth)
+
+	for _, declared := range step.Sets {
+		if len(step.Words) == 0 || contains(declares, step.Words[0].Text) { // else it holds for this command alone
+			f.set(declared.Text)
+		}
+	}
+	if slices.ContainsFunc(words, func(w shell.Word) bool { return installing().MatchString(w.Text) }) {
+		f.lostPath, f.lostModules = true, true
+	}
+	if len(words) > 0 && contains(". source eval alias hash enable", words[0].Text) {
+		f.lostPath, f.lostModules = true, true
+	}
+}
+
+const declares = "export declare typeset readonly local"
+
+// set notes what an assignment changes.
+func (f *finder) set(assigned string) {
+	name, value, _ := strings.Cut(assigned, "=")
+	switch name {
+	case "PATH":
+		f.lostPath, f.lostModules = true, true
+	case "PYTHONHOME", "PYTHONUSERBASE":
+		f.lostModules = true
+	case "PYTHONPATH":
+		f.lostModules = f.lostModules || slices.ContainsFunc(strings.Split(value, ":"), foreign)
+	}
+}
+
+// foreign reports whether a folder of PYTHONPATH may be outside of the tree, and is none that Python searches anyway.
+func foreign(dir string) bool {
+	dir = strings.TrimPrefix(strings.TrimPrefix(dir, "$PWD/"), "${PWD}/")
+	if contains("$PWD ${PWD} $PYTHONPATH ${PYTHONPATH} ${PYTHONPATH:-}", dir) {
+		return false
+	}
+	return path.IsAbs(dir) || strings.HasPrefix(path.Clean(dir), "..") || strings.ContainsAny(dir, "$~`")
+}
+
+// call adds the program of a simple command and, if that is a wrapper, the program that it runs.
+func (f *finder) call(words []shell.Word) {
 	if len(words) == 0 {
 		return
 	}
 	first := words[0]
 	name := first.Text
+	if f.outside && first.Unknown && strings.HasPrefix(name, "~/") && !strings.ContainsAny(name, "$`") { // the reader of commands does not know the home
+		f.found.Programs = append(f.found.Programs, name)
+	}
+	if first.Unknown || first.Glob || strings.ContainsAny(name, "$`") || name == "" {
+		return
+	}
+	asks := name == "command" && len(words) > 1 && contains("-v -V", words[1].Text)
+	if options, wraps := wrappers[name]; wraps && !asks && !contains("npx pnpx bunx busybox", name) {
+		f.call(unwrap(words[1:], options))
+	}
+	outside := f.outside && strings.HasPrefix(name, "/")
+	known := contains(builtins, name) || slices.Contains(f.own, name) || slices.Contains(f.found.Programs, name)
+	if (outside || !strings.Contains(name, "/")) && !known {
+		f.found.Programs = append(f.found.Programs, name)
+	}
+}
+
+// pythonTools are modules that no command makes in a tree.
+const pythonTools = "pytest coverage nose2 mypy ruff black flake8 pylint isort tox nox pip"
+
+// module adds the module that an interpreter of Python is asked to run.
+func (f *finder) module(words []shell.Word) {
+	if len(words) < 3 || words[0].Unknown || !strings.HasPrefix(path.Base(words[0].Text), "python") {
+		return
+	}
+	for i := 1; i+1 < len(words) && strings.HasPrefix(words[i].Text, "-"); i++ {
+		if words[i].Text != "-m" || words[i+1].Unknown {
+			continue
+		}
+		name, _, _ := strings.Cut(words[i+1].Text, ".")
+		if !f.made || contains(pythonTools, name) {
+			f.found.Modules = append(f.found.Modules, Module{words[0].Text, name})
+		}
+		return
+	}
+}
+
+// path finds what a simple command names by a path. here is what holds for this command alone.
+func (f *finder) path(step shell.Step, words []shell.Word, here finder, depth int) {
+	if len(words) == 0 {
+		return
+	}
+	first := words[0]
+	name := first.Text
+	needs := func(word shell.Word, script bool) {
+		if step.Must && !f.made {
+			f.need(word, script)
+		}
+	}
 	switch {
 	case name == "cd":
 		f.enter(words[1:])
 		return
 	case contains("source .", name):
-		f.made = true
 		if len(words) > 1 && strings.Contains(words[1].Text, "/") { // others are looked up in PATH
-			f.need(words[1], true)
+			needs(words[1], true)
 		}
+		f.made = true
 		return
 	case contains(harmless, name):
 		return
 	}
 
 	if strings.Contains(name, "/") {
-		f.need(first, false)
+		needs(first, false)
 	}
 	if first.Unknown || first.Glob {
 		f.made = true
@@ -88,17 +217,25 @@ func (f *finder) call(words []shell.Word, depth int) {
 	}
 	script, inline, ok := scriptOf(words)
 	switch {
-	case inline:
-		f.read(script.Text, depth+1)
-	case ok:
-		f.need(script, true)
+	case inline && step.Must:
+		f.inner(script.Text, here, depth)
+	case ok && !inline:
+		needs(script, true)
 	}
 	f.made = true
 }
 
+// inner reads a text that a command gives to a shell (sh -c '…'). What that shell changes ends with it.
+func (f *finder) inner(text string, here finder, depth int) {
+	inside := *f
+	inside.lostPath, inside.lostModules = here.lostPath, here.lostModules
+	inside.read(text, depth+1)
+	f.found = inside.found
+}
+
 // enter follows cd.
 func (f *finder) enter(args []shell.Word) {
-	if len(args) != 1 || args[0].Unknown || args[0].Glob || path.IsAbs(args[0].Text) {
+	if len(args) != 1 || args[0].Unknown || args[0].Glob || path.IsAbs(args[0].Text) || strings.Contains(args[0].Text, "$") {
 		f.made = true
 		return
 	}
@@ -114,7 +251,7 @@ func (f *finder) need(word shell.Word, script bool) {
 	switch {
 	case home != nil && word.Unknown:
 		f.add(Needed{Path: "~/" + home[1], Name: word.Text, Script: script})
-	case word.Unknown, word.Glob, strings.ContainsAny(word.Text, "{~"):
+	case word.Unknown, word.Glob, strings.ContainsAny(word.Text, "{~$`"):
 	case path.IsAbs(word.Text):
 		f.add(Needed{Path: word.Text, Name: word.Text, Script: script})
 	default:
@@ -126,8 +263,8 @@ func (f *finder) need(word shell.Word, script bool) {
 }
 
 func (f *finder) add(n Needed) {
-	if !slices.Contains(f.found, n) {
-		f.found = append(f.found, n)
+	if !slices.Contains(f.found.Files, n) {
+		f.found.Files = append(f.found.Files, n)
 	}
 }
 
@@ -169,54 +306,6 @@ func scriptOf(words []shell.Word) (script shell.Word, inline, ok bool) {
 		return shell.Word{}, false, false
 	}
 	return args[0], false, !strings.HasPrefix(args[0].Text, "-")
-}
-
-// Inner returns the texts that a command gives to a shell to run (sh -c '…'), also those within such texts.
-func Inner(command string) []string {
-	return inner(command, 0)
-}
-
-func inner(command string, depth int) (texts []string) {
-	if depth > maxNesting {
-		return nil
-	}
-	commands, _ := shell.Sure(command)
-	for _, words := range commands {
-		words = unwrapped(words)
-		if len(words) == 0 || words[0].Unknown {
-			continue
-		}
-		if text, inline, _ := scriptOf(words); inline {
-			texts = append(texts, text.Text)
-			texts = append(texts, inner(text.Text, depth+1)...)
-		}
-	}
-	return texts
-}
-
-// Module is a module that an interpreter of Python is asked to run (python -m pytest).
-type Module struct{ Interpreter, Name string }
-
-// Modules returns the modules of Python that a command runs in any case.
-func Modules(command string) (modules []Module) {
-	commands, _ := shell.Sure(command)
-	for _, words := range commands {
-		words = unwrapped(words)
-		if len(words) < 3 || words[0].Unknown {
-			continue
-		}
-		if !strings.HasPrefix(path.Base(words[0].Text), "python") {
-			continue
-		}
-		for i := 1; i+1 < len(words) && strings.HasPrefix(words[i].Text, "-"); i++ {
-			if words[i].Text == "-m" && !words[i+1].Unknown {
-				name, _, _ := strings.Cut(words[i+1].Text, ".")
-				modules = append(modules, Module{words[0].Text, name})
-				break
-			}
-		}
-	}
-	return modules
 }
 
 // unwrapped returns the command that a wrapper such as env or timeout runs.

@@ -69,25 +69,21 @@ func TestWhatACommandNeedsByPathIsFound(t *testing.T) {
 		"$HOME/$X/t":                    nil,
 		"'~/t'":                         nil, // the shell leaves it as it is
 		"t":                             nil,
+
+		"[ -f t ] && ./t; echo 5":   nil,
+		"./t; echo 5":               nil, // its exit status does not count
+		"set -eu; ./t; echo 5":      program("t"),
+		"./t & wait":                nil,
+		"if true; then ./t; fi":     nil,
+		"cd \"$PWD/sub\" && ./t.sh": nil,
+		"\"$(pwd)/t.sh\" -v":        nil,
+		"$PWD/t.sh":                 nil,
 	} {
-		found := seal.Needs(command)
+		found := seal.NeedsOf(command).Files
 		for i := range found {
 			found[i].Name = ""
 		}
 		require.Equal(t, want, found, command)
-	}
-}
-
-func TestTheTextsThatACommandGivesToAShellAreFound(t *testing.T) {
-	for command, want := range map[string][]string{
-		"sh -c 'a b'":                    {"a b"},
-		"env X=1 bash -lc 'a'":           {"a"},
-		"x | sh -c \"bash -c 'a' && b\"": {"bash -c 'a' && b", "a"},
-		"sh -c \"$X\"":                   nil,
-		"sh a.sh -c b":                   nil,
-		"python3 -c 'a'":                 nil,
-	} {
-		require.Equal(t, want, seal.Inner(command), command)
 	}
 }
 
@@ -99,7 +95,26 @@ func TestTheModulesOfPythonThatACommandRunsAreFound(t *testing.T) {
 		"python3 -c 'import x'":                     nil,
 		"python -m $RUNNER":                         nil,
 		"python -m ruff . && python -m pytest":      {{"python", "ruff"}, {"python", "pytest"}},
+		"sh -c 'python -m tox'":                     {{"python", "tox"}},
+		"PYTHONPATH=src python -m pytest":           {{"python", "pytest"}},
+		"PYTHONPATH=$PWD/a:$PYTHONPATH python -m x": {{"python", "x"}},
+		"export PYTHONPATH=.; python -m pytest":     {{"python", "pytest"}},
+
+		// It may be elsewhere, or made by then.
+		"PYTHONPATH=/opt/lib python -m x":                 nil,
+		"PYTHONPATH=../lib python -m x":                   nil,
+		"export PYTHONPATH=$LIB; python -m x":             nil,
+		"env PYTHONPATH=/opt/lib python -m x":             nil,
+		"cd /opt/lib && python -m x":                      nil,
+		". .venv/bin/activate && python -m pytest":        nil,
+		"[ -d v ] && . v/bin/activate; python -m pytest":  nil,
+		"PATH=$PWD/v/bin:$PATH python -m pytest":          nil,
+		"pip install -q pytest && python -m pytest":       nil,
+		"python gen.py && python -m made":                 nil,
+		"echo 1 > made.py; python -m made":                nil,
+		"python -m x || python -m unittest":               nil,
+		"if [ -e x ]; then . ./x; fi; python -m coverage": nil,
 	} {
-		require.Equal(t, want, seal.Modules(command), command)
+		require.Equal(t, want, seal.NeedsOf(command).Modules, command)
 	}
 }

@@ -5,22 +5,12 @@ import (
 	"strings"
 
 	"pawl/internal/lazyregexp"
-	"pawl/internal/shell"
+	"pawl/internal/loop"
 )
 
 // builtins are commands that the shell itself carries out.
 const builtins = ". : [ alias bg break cd command continue echo eval exec exit export false fg getopts hash jobs kill local printf " +
 	"pwd read readonly return set shift test times trap true type ulimit umask unalias unset wait source declare builtin let shopt"
-
-// Programs returns the programs that a shell command needs on the PATH, in the order in which it calls them. It
-// returns only those that always run: a program beside || or in a condition may be missing. It leaves out programs
-// that are named by a path or by a variable. A wrapper (env, timeout) is one program, and the command that it runs is
-// another. It returns none for a command that can't be parsed.
-func Programs(command string) []string {
-	p := programs{}
-	p.read(command)
-	return p.names
-}
 
 // Called returns the programs that a call of make needs for its target and for the prerequisites of that target, also
 // those that these name by a path outside the repository (/… and ~/…). It returns none for any other command, or if
@@ -30,14 +20,14 @@ func Called(command string, read func(file string) string) []string {
 	if !calls {
 		return nil
 	}
-	p := programs{outside: true}
+	var names []string
 	for _, file := range strings.Fields(tasks["make"].names) {
 		if text := read(file); text != "" {
-			p.follow(makeRecipes(text), strings.TrimPrefix(target, "--silent "))
+			names = follow(makeRecipes(text), strings.TrimPrefix(target, "--silent "))
 			break
 		}
 	}
-	return p.names
+	return names
 }
 
 // Certain reports whether what Called returns is called in any case: the Makefile sets no PATH and has no conditions,
@@ -77,57 +67,30 @@ func (r recipes) runsSurely(target string, exists func(file string) bool) bool {
 // scripts that run before and after it. It returns none for any other command, and none if yarn keeps programs
 // outside of node_modules (.pnp.cjs).
 func Scripted(command string, read func(file string) string) []string {
-	p := programs{outside: true}
+	var names []string
 	words := slices.DeleteFunc(strings.Fields(command), func(word string) bool { return strings.HasPrefix(word, "-") })
 	if len(words) > 1 && contains("run run-script", words[1]) {
 		words = slices.Delete(words, 1, 2)
 	}
 	if len(words) > 1 && contains("npm pnpm yarn", words[0]) && !(words[0] == "yarn" && read(".pnp.cjs") != "") {
-		p.follow(packageScripts(read("package.json")), stages(words[0], words[1])...)
+		names = follow(packageScripts(read("package.json")), stages(words[0], words[1])...)
 	}
-	return slices.DeleteFunc(p.names, func(name string) bool { return name == "node-gyp" }) // npm contains it
+	return slices.DeleteFunc(names, func(name string) bool { return name == "node-gyp" }) // npm contains it
 }
 
-// follow reads the commands of targets and of what runs before them. It takes each target out of all, so that none is
-// read twice.
-func (p *programs) follow(all recipes, targets ...string) {
-	for _, name := range targets {
-		if one := all.targets[name]; one != nil {
-			delete(all.targets, name)
-			p.follow(all, one.before...)
-			for _, command := range one.commands {
-				p.read(command)
-			}
+// follow returns the programs that targets need, and those that run before them. It takes each target out of all, so that
+// none is read twice.
+func follow(all recipes, targets ...string) (names []string) {
+	for _, target := range targets {
+		one := all.targets[target]
+		if one == nil {
+			continue
+		}
+		delete(all.targets, target)
+		names = loop.Union(names, follow(all, one.before...))
+		for _, command := range one.commands { // each has a shell of its own
+			names = loop.Union(names, find(command, finder{outside: true}).Programs)
 		}
 	}
-}
-
-type programs struct {
-	names   []string
-	outside bool // paths that are not relative count as names too
-}
-
-func (p *programs) read(command string) {
-	commands, own := shell.Sure(command)
-	for _, words := range commands {
-		p.call(words, own)
-	}
-}
-
-// call records the program of a simple command and, if that is a wrapper, the program that it runs.
-func (p *programs) call(words []shell.Word, own []string) {
-	if len(words) > 0 && p.outside && words[0].Unknown && strings.HasPrefix(words[0].Text, "~/") && !strings.ContainsAny(words[0].Text, "$`") { // the reader of commands does not know the home
-		p.names = append(p.names, words[0].Text)
-	}
-	if len(words) == 0 || words[0].Unknown || words[0].Glob || words[0].Text == "" {
-		return
-	}
-	name := words[0].Text
-	if options, wraps := wrappers[name]; wraps && !contains("npx pnpx bunx busybox", name) && !(name == "command" && len(words) > 1 && contains("-v -V", words[1].Text)) {
-		p.call(unwrap(words[1:], options), own)
-	}
-	outside := p.outside && strings.HasPrefix(name, "/")
-	if (outside || !strings.Contains(name, "/")) && !contains(builtins, name) && !slices.Contains(own, name) && !slices.Contains(p.names, name) {
-		p.names = append(p.names, name)
-	}
+	return names
 }

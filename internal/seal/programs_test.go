@@ -18,19 +18,54 @@ func TestProgramsAreThoseThatACommandCannotDoWithout(t *testing.T) {
 		"timeout 30 make -s bench | awk '{print $1}'": {"make", "timeout", "awk"},
 		"command -v jq; mvn -v || true; npx tsc":      {"npx"},
 		"if which cargo; then cargo test; fi; ctest":  {"ctest"},
-		"f() { mvn test; }; f && (dotnet test; true)": {"dotnet"},
+		"f() { mvn test; }; f && (true; dotnet test)": {"dotnet"},
 		"$RUNNER test; [ -e x ]; echo hello":          nil,
-		"sh -c 'perl x' && time \"ruby\" x && ruby y": {"sh", "ruby"},
-		"'unclosed":                              nil,
+		"sh -c 'perl x' && time \"ruby\" x && ruby y": {"sh", "perl", "ruby"},
+		"'unclosed": nil,
+
+		// What is not sure, since it may be found elsewhere, or may be missing.
+		"PATH=$PWD/bin:$PATH tool":               nil,
+		"export PATH=bin:$PATH; tool":            nil,
+		"PATH=bin:$PATH; sh -c tool":             nil,
+		"env PATH=bin tool":                      nil,
+		"env -i tool":                            nil,
+		"cd bin && PATH=.:$PATH tool":            nil,
+		". ./env.sh && tool":                     nil,
+		"eval \"$(cat env.sh)\"; tool":           nil,
+		"sh -c '. ./env.sh; helper'":             {"sh"},
+		"[ -f x ] && . ./x; tool":                nil,
+		"if true; then . ./x; fi; tool":          nil,
+		"pip install -q x && x":                  {"pip"},
+		"make install && x":                      {"make"},
+		"tool; echo 5":                           nil,
+		"X=./run.sh; $X":                         nil,
+		"tool & ruby x":                          {"ruby"},
+		"test -f x && tool; echo 5":              nil,
+		"set -e; false && perl x; tool; echo 5":  {"tool"},
+		"set -o errexit; tool; true":             {"tool"},
+		"go vet ./... && golangci-lint run":      {"go", "golangci-lint"},
 		"env A=1 go vet":                         {"go", "env"},
 		"python ${ARGS:-x} $X && ruby ${Y#z} $X": {"python", "ruby"},
 	} {
-		assert.Equal(t, want, seal.Programs(command), command)
+		assert.Equal(t, want, seal.NeedsOf(command).Programs, command)
+	}
+}
+
+// TestAnAgentsProgramsAreThoseThatRunInAnyCase, whatever follows them.
+func TestAnAgentsProgramsAreThoseThatRunInAnyCase(t *testing.T) {
+	for command, want := range map[string][]string{
+		"agent -p; git status":      {"agent", "git"},
+		"[ -f .env ] && x; agent":   {"agent"},
+		"agent || other":            nil,
+		". ./env; agent":            nil,
+		"cat x | agent -p; rm -f x": {"cat", "agent", "rm"},
+	} {
+		assert.Equal(t, want, seal.NeedsOfAgent(command).Programs, command)
 	}
 }
 
 func TestATargetNeedsWhatItsRecipesCall(t *testing.T) {
-	const makefile = "PY = ~/venv/bin/python\ntest: build lint\n\t@$(PY) -m unittest $@ $(ARGS)\n\t./run $<\nbuild: test\n\t$(CC) $(CFLAGS) a.c\nlint:\n\t/opt/lint x || true\n\t/opt/lint y; $(OTHER) z\nother:\n\tperl x\n"
+	const makefile = "PY = ~/venv/bin/python\ntest: build lint\n\t@$(PY) -m unittest $@ $(ARGS)\n\t./run $<\nbuild: test\n\t$(CC) $(CFLAGS) a.c\nlint:\n\t/opt/lint x || true\n\t/opt/lint y && $(OTHER) z\nother:\n\tperl x\n"
 	for target, want := range map[string][]string{
 		"test": {"cc", "/opt/lint", "~/venv/bin/python"}, "other": {"perl"}, "nothing": nil,
 	} {
