@@ -17,6 +17,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/held"
+	"pawl/internal/home"
 	"pawl/internal/launch"
 	"pawl/internal/ledger"
 	"pawl/internal/list"
@@ -104,6 +105,9 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 		a.say("nothing was removed; pass --yes to remove it")
 	}
 	if do {
+		if err := c.abandon(ctx); err != nil {
+			return err
+		}
 		out.Removed = len(out.Items) > 0
 		failed := list.Map(out.Items, func(r Removal) error { return r.remove(ctx) })
 		if err := errors.Join(failed...); err != nil {
@@ -125,6 +129,7 @@ type cleaning struct {
 	s          *session
 	workerRuns bool
 	refs       bool
+	gone       []workspace.Record // those that are removed
 }
 
 func (c *cleaning) plan(ctx context.Context, ids []string) error {
@@ -154,6 +159,9 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 	// runs.
 	needed := map[string]string{}
 	for _, r := range opening {
+		if r.Closed {
+			continue // it was halted meanwhile
+		}
 		needed[r.Store] = "the loop " + r.Loop + " is being opened"
 	}
 	var chosen []workspace.Record
@@ -166,7 +174,7 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 			needed[r.Store] = "the loop " + r.Ref + " has not ended"
 		default:
 			chosen = append(chosen, r)
-			if why := unfinished(ctx, r); why != "" && needed[r.Store] == "" {
+			if why := unfinished(ctx, c.s.Home, r); why != "" && needed[r.Store] == "" {
 				needed[r.Store] = why
 			}
 		}
@@ -211,7 +219,7 @@ func (c *cleaning) unrecorded(ctx context.Context, id string) error {
 }
 
 // unfinished returns why the store of a loop that has ended is still needed, "" if it is not.
-func unfinished(ctx context.Context, r workspace.Record) string {
+func unfinished(ctx context.Context, h home.Home, r workspace.Record) string {
 	st, head, err := client.OpenRecord(ctx, r)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && head == "" {
 		return ""
@@ -222,6 +230,9 @@ func unfinished(ctx context.Context, r workspace.Record) string {
 	}
 	if err != nil {
 		return "the ledger of " + r.Ref + " can't be read: " + err.Error()
+	}
+	if workspace.Awaits(h, r) && state.KeptCount > 0 && !state.Status.Ended() {
+		return "the end of " + r.Ref + " and its proposal are recorded when a worker runs"
 	}
 	if p := state.Proposal; p != nil && (p.State == govern.Open || p.State == govern.Approved) {
 		return "the proposal of " + r.Ref + " is " + p.State + ": apply or reject it"
@@ -302,6 +313,7 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 		}
 	}
 	if needed == "" {
+		c.gone = append(c.gone, r)
 		if r.Short != "" { // else they are in the loop's folder
 			c.trees(r)
 		}
@@ -315,6 +327,16 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 	for _, logs := range []string{workspace.Steps(h, r.Ref), workspace.Exchange(h, r.Ref)} {
 		c.add(Removal{Loop: r.Ref, Kind: "logs", Path: logs})
 	}
+}
+
+// abandon ends the runs of halted loops whose record is removed.
+func (c *cleaning) abandon(ctx context.Context) error {
+	if !slices.ContainsFunc(c.gone, func(r workspace.Record) bool { return workspace.Awaits(c.s.Home, r) }) {
+		return nil
+	}
+	return c.s.app.visit(ctx, func(s *session) error {
+		return errors.Join(list.Map(c.gone, func(r workspace.Record) error { return s.Abandon(ctx, r) })...)
+	})
 }
 
 // trees adds what a loop that ended without its worker has left of its trees.

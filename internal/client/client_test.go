@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
@@ -73,7 +74,18 @@ func (s *service) DescribeWorkflowExecution(_ context.Context, id, _ string) (*w
 	if id != "here" {
 		return nil, serviceerror.NewNotFound("no such workflow")
 	}
-	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: s.status}}, nil
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: s.info()}, nil
+}
+
+func (s *service) info() *workflowpb.WorkflowExecutionInfo {
+	return &workflowpb.WorkflowExecutionInfo{
+		Status: s.status, FirstRunId: "first", Execution: &commonpb.WorkflowExecution{WorkflowId: "here", RunId: "run"},
+		Type: &commonpb.WorkflowType{Name: "Improve"},
+	}
+}
+
+func (s *service) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	return &workflowservice.ListWorkflowExecutionsResponse{Executions: []*workflowpb.WorkflowExecutionInfo{s.info()}}, nil
 }
 
 func (s *service) QueryWorkflow(_ context.Context, _, _, name string, _ ...any) (converter.EncodedValue, error) {
@@ -273,6 +285,63 @@ func TestAHaltOfALoopThatHasBegunWaitsForAWorker(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "signal", sent.Via)
 	require.False(t, s.terminated)
+}
+
+// On the host of a loop a halt ends it without a worker too. Only the record of its end waits for one.
+func TestAHaltEndsALoopOfThisHostWithoutAWorker(t *testing.T) {
+	for name, engine := range map[string]bool{"the service runs": true, "no engine runs": false} {
+		t.Run(name, func(t *testing.T) {
+			s := &service{silent: true, taken: true}
+			c := reach(t, s)
+			waits(t, c, workspace.Record{})
+			c.Bring = func(context.Context) error { c.SDK = s; return nil }
+			if !engine {
+				c.SDK = nil
+			}
+			sent, err := c.Send(t.Context(), "here", "halt", loop.Message{By: "ann"})
+			require.NoError(t, err)
+			require.Equal(t, []string{"record", "signal"}, []string{sent.Via, s.via}, "its worker gets the signal")
+			require.False(t, s.terminated, "its worker records the end and makes the proposal")
+			for _, sdk := range []*service{s, nil} {
+				if c.SDK = nil; sdk != nil {
+					c.SDK = sdk
+				}
+				rows, err := c.Listed(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, []string{"halted", ""}, []string{rows[0].Status, rows[0].Gate})
+				found, err := c.Snapshot(t.Context(), "here")
+				require.NoError(t, err)
+				require.Equal(t, []string{"halted", "halted by ann", "ALO_CANCELLED"}, []string{string(found.State.Status), found.State.Reason, found.State.ErrorCode})
+				waiting, _, err := c.Inbox(t.Context())
+				require.NoError(t, err)
+				require.Empty(t, waiting)
+				_, err = c.Send(t.Context(), "here", "pause", loop.Message{})
+				require.Equal(t, fault.GateClosed, fault.CodeOf(err))
+			}
+			r, _ := c.Record("here")
+			require.True(t, workspace.Over(c.Home, r), "clean may")
+			c.SDK = s
+			require.NoError(t, c.Abandon(t.Context(), r))
+			require.True(t, s.terminated, "no worker could record it any more")
+		})
+	}
+}
+
+// What has recorded nothing yet is over with a halt.
+func TestAHaltEndsALoopWhoseOpeningWasCutOff(t *testing.T) {
+	s := &service{silent: true, taken: true}
+	c := reach(t, s)
+	holds(t, c, workspace.Record{}, "{}")
+	r, _ := c.Record("here")
+	r.Ledger = "refs/pawl-ledger/none"
+	require.NoError(t, workspace.Write(c.Home, r))
+	_, err := c.Send(t.Context(), "here", "halt", loop.Message{})
+	require.NoError(t, err)
+	require.True(t, s.terminated)
+	c.SDK = nil
+	rows, err := c.Listed(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "halted", rows[0].Status)
 }
 
 // Guidance at a loop's last question reaches no agent, with or without a worker.

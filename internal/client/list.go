@@ -53,6 +53,9 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 		r, published := row(executions[i])
 		if record := c.recordOf(ctx, records, executions[i]); record != nil {
 			c.addRecorded(ctx, &r, *record, published)
+			if end, ok := workspace.NotedEnd(c.Home, *record); ok && end.Run == r.Run {
+				addEnd(&r, c.closing(*record))
+			}
 		} else if !published && !r.Steward() && r.Status == string(loop.Completed) {
 			c.addResult(ctx, &r)
 		}
@@ -295,16 +298,16 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 		r := launch.Row{Loop: record.Loop, Repo: record.Repo, Status: unknown, Source: "ledger"}
 		c.addRecorded(ctx, &r, record, false)
 		begins := r.Status == unknown && c.begins(ctx, record)
+		_, noted := workspace.NotedEnd(c.Home, record)
 		switch {
+		case begins && noted:
+			addEnd(&r, c.closing(record))
 		case begins && record.Closed: // its start was refused
 			r.Status, r.Refused = string(loop.Failed), true
 		case begins:
 			r.Status = opening
 		case workspace.Over(c.Home, record) && r.Status != unknown:
-			if end := c.closing(record); end != nil && !loop.Status(r.Status).Ended() {
-				r.Status, r.Reason = string(end.Status), end.Reason
-				r.Gate, r.Gates, r.EndedAt = "", 0, utc(end.at)
-			}
+			addEnd(&r, c.closing(record))
 		default:
 			r.Trouble = c.unreadable(ctx, record)
 		}
@@ -319,6 +322,15 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 	}
 	newestFirst(rows)
 	return c.tornRows(rows), nil
+}
+
+// addEnd adds an end that the ledger of a loop or a steward does not have; there may be none.
+func addEnd(r *launch.Row, end *unreportedEnd) {
+	if end == nil || loop.Status(r.Status).Ended() {
+		return
+	}
+	r.Status, r.Reason = string(end.Status), end.Reason
+	r.Gate, r.Gates, r.EndedAt = "", 0, utc(end.at)
 }
 
 // The status in a row for a loop or steward whose ledger has no status.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,7 @@ import (
 type Sent struct {
 	Loop    string `json:"loop"`
 	Message string `json:"message"`
-	Via     string `json:"via"` // update, or signal if no worker answered; ledger or workflow for a loop that has ended or not begun
+	Via     string `json:"via"` // update, or signal if no worker answered; record for a halt that this host has noted; ledger or workflow for a loop that has ended or not begun
 	Reply   string `json:"reply,omitempty"`
 	Already bool   `json:"already,omitempty"` // the proposal had this answer before, and nothing was recorded
 
@@ -43,6 +44,7 @@ func (c *Client) Send(ctx context.Context, id, name string, m loop.Message) (Sen
 	}
 	out, err := carry(ctx, c, id, name, message[loop.Message]{
 		Family: Loop,
+		halts:  halts(name == loop.MessageHalt, m.By, m.Note),
 		bound:  func(open []loop.Gate) loop.Message { return bound(name, m, open) },
 		asked: func() ([]loop.Gate, error) {
 			g, err := c.Gate(ctx, id)
@@ -87,6 +89,7 @@ func gates(open *loop.Gate) []loop.Gate {
 // message is a message to a loop or a steward.
 type message[M any] struct {
 	Family
+	halts string // why it ends the addressee, "" if it does not
 	// bound returns the message, bound to the gate that it answers if that is one of those.
 	bound func(open []loop.Gate) M
 	// asked returns the open gates. An error means that nobody answers.
@@ -94,6 +97,24 @@ type message[M any] struct {
 	// recorded returns the open gates by the ledger of this host, which is complete while nothing runs, and a function
 	// that returns the fault with which the addressee would refuse the message.
 	recorded func() (open []loop.Gate, refused func(M) error, err error)
+	// loops returns the loops that end with the addressee, by the ledger of this host; it may be nil.
+	loops func() []string
+}
+
+func (m message[M]) children() []string {
+	if m.loops == nil {
+		return nil
+	}
+	return m.loops()
+}
+
+// halts returns the reason for the end of whatever a message ends, "" if it ends nothing. It is what the addressee itself
+// would record.
+func halts(ends bool, by, note string) string {
+	if !ends {
+		return ""
+	}
+	return cmp.Or(note, "halted by "+cmp.Or(by, "a person"))
 }
 
 // carry sends a message. Where this host's disk is full, the embedded engine answers late or not at all.
@@ -145,13 +166,14 @@ func carryNow[M any](ctx context.Context, c *Client, id, name string, m message[
 	case err != nil && ctx.Err() != nil:
 		return out, context.Cause(ctx)
 	case err != nil: // it waits for a worker, and may find another gate open then
-		if name == loop.MessageHalt && m.Family == Loop { // a steward has schedules, which its worker removes
-			if done, err := c.haltUnbegun(ctx, id); done || err != nil {
-				return endedUnbegun(id), err
-			}
+		if end, halted := c.awaitsRecording(id); halted {
+			return out, m.over(id, end.Status)
 		}
 		out.Via = "signal"
 		open, refused, err := m.recorded() // none if this host has no ledger
+		if m.halts != "" {
+			return haltAlone(ctx, c, id, m, open)
+		}
 		if err == nil && name == loop.MessageSteer {
 			if err := refused(m.bound(open)); err != nil { // nothing would ever come of it
 				return out, err
@@ -180,15 +202,18 @@ func leave[M any](ctx context.Context, c *Client, id, name string, m message[M])
 	case unbegun && name != loop.MessageHalt:
 		return out, c.notBegun(m.Family, id)
 	}
-	open, refused, err := m.recorded()
-	if err != nil && !unbegun {
-		return out, err
+	if end, halted := c.awaitsRecording(id); halted {
+		return out, m.over(id, end.Status)
 	}
+	open, refused, err := m.recorded()
 	payload := m.bound(open)
-	if !unbegun {
-		if err := refused(payload); err != nil {
-			return out, err
-		}
+	if err == nil {
+		err = refused(payload)
+	} else if unbegun || m.halts != "" && c.opens(ctx, id) {
+		err = nil
+	}
+	if err != nil {
+		return out, err
 	}
 	if c.Bring == nil {
 		return out, NoEngine()
@@ -196,13 +221,14 @@ func leave[M any](ctx context.Context, c *Client, id, name string, m message[M])
 	if err := c.Bring(ctx); err != nil {
 		return out, err
 	}
-	if unbegun && m.Family == Loop {
-		done, err := c.haltUnbegun(ctx, id)
-		if done || err != nil {
-			return endedUnbegun(id), err
-		}
+	if m.halts != "" {
+		out, err = haltAlone(ctx, c, id, m, open)
+	} else {
+		err = c.SDK.SignalWorkflow(ctx, id, "", name, payload)
 	}
-	err = c.SDK.SignalWorkflow(ctx, id, "", name, payload)
+	if gone(err) && m.halts != "" {
+		return c.haltLost(id, m.halts)
+	}
 	if gone(err) { // `pawl up` starts the loop again on this engine
 		return out, NoEngine()
 	}

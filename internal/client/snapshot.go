@@ -18,6 +18,7 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/held"
+	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/ledger"
@@ -100,7 +101,7 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 			if recorded, err := of.recorded(ctx, id); err == nil && of.late(state, recorded) {
 				return Snapshot[S]{State: recorded}, nil
 			}
-			return Snapshot[S]{of.unreported(state, outside(info)), Source{Trouble: c.troubleOf(ctx, d)}}, nil
+			return Snapshot[S]{of.unreported(state, c.unreported(id, info)), Source{Trouble: c.troubleOf(ctx, d)}}, nil
 		}
 		if ctx.Err() != nil {
 			return s, context.Cause(ctx)
@@ -111,7 +112,7 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 	case found == nil && gone:
 		return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal does not know this " + of.Word + " any more", Gone: true}}, nil
 	case found == nil:
-		end := outside(info)
+		end := c.unreported(id, info)
 		if r, here := c.Record(id); here && end == nil {
 			end = c.closing(r)
 		}
@@ -184,6 +185,21 @@ func (c *Client) closing(r workspace.Record) *unreportedEnd {
 	return &unreportedEnd{unsaid, r.ClosedAt}
 }
 
+// unreported returns the end of a run that it does not know itself: the one that was noted on this host, else the one that
+// somebody else caused, nil if there is none.
+func (c *Client) unreported(id string, info *workflowpb.WorkflowExecutionInfo) *unreportedEnd {
+	end := outside(info)
+	r, here := c.Record(id)
+	if !here {
+		return end
+	}
+	noted, ok := workspace.NotedEnd(c.Home, r)
+	if isThisRun := noted.Run == info.GetExecution().GetRunId(); ok && (isThisRun || end != nil) {
+		return c.closing(r)
+	}
+	return end
+}
+
 // unsaid is the end of a workflow that is over, if nobody can be asked for its real one.
 var unsaid = govern.Interrupted.Because("its run ended and could not record how: terminated from outside, or behind its ledger (LEDGER_AHEAD). `pawl show` says which while an engine runs")
 
@@ -223,7 +239,7 @@ func (c *Client) begun(ctx context.Context, f Family, id string) (*store.Store, 
 	}
 	st, head, err := c.open(ctx, r)
 	if head == "" && (err == nil || c.begins(ctx, r)) {
-		err = f.NotFound(id).Advise(nothingYet(r))
+		err = f.NotFound(id).Advise(nothingYet(c.Home, r))
 	}
 	return st, head, err
 }
@@ -242,7 +258,10 @@ func (c *Client) unknown(f Family, id string) error {
 }
 
 // nothingYet says why a record's ledger is empty.
-func nothingYet(r workspace.Record) string {
+func nothingYet(h home.Home, r workspace.Record) string {
+	if noted, ok := workspace.NotedEnd(h, r); ok {
+		return "It ended before it recorded anything: " + noted.Reason + "."
+	}
 	if r.Closed {
 		return "It ended before it recorded anything: its start was refused. While an engine runs (`pawl up`), this command says why."
 	}

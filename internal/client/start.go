@@ -41,11 +41,21 @@ func (c *Client) start(ctx context.Context, o sdk.StartWorkflowOptions, k kind.K
 	_, already := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err)
 	switch {
 	case already:
-		return nil, running
+		return nil, c.endsStill(o.ID, running)
 	case err != nil:
 		return nil, c.Unreachable(ctx, err)
 	}
 	return run, nil
+}
+
+// endsStill returns the fault for an ID of which a loop or a steward was halted here but has not ended in Temporal, or
+// running if there is none.
+func (c *Client) endsStill(id string, running *fault.Error) *fault.Error {
+	if _, halted := c.awaitsRecording(id); !halted {
+		return running
+	}
+	return fault.New(running.Code, "%s was halted, and no worker has recorded that yet", id).
+		Advise("A worker does it in a moment once it runs (" + c.AWorker() + "). Repeat this then, or start another with --id.")
 }
 
 // A worker polls for tasks every minute. One that did not poll within this time is gone.

@@ -38,7 +38,15 @@ func (c *Client) StartSteward(ctx context.Context, ch charter.Charter, by, ledge
 func (c *Client) SendTask(ctx context.Context, name, what string, m steward.Message) (Sent, error) {
 	return carry(ctx, c, name, what, message[steward.Message]{
 		Family: Steward,
-		bound:  func(open []loop.Gate) steward.Message { return boundTask(what, m, open) },
+		halts:  halts(what == loop.MessageHalt && m.Task == nil, m.By, m.Note),
+		loops: func() []string {
+			s, err := c.RecordedSteward(ctx, name)
+			if err != nil {
+				return nil
+			}
+			return s.LoopsAtWork()
+		},
+		bound: func(open []loop.Gate) steward.Message { return boundTask(what, m, open) },
 		asked: func() ([]loop.Gate, error) {
 			v, err := ask[launch.GatesView](ctx, c, name, "gates")
 			return v.Gates, err

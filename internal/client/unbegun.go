@@ -1,11 +1,8 @@
 package client
 
 import (
-	"context"
 	"fmt"
 	"slices"
-
-	enumspb "go.temporal.io/api/enums/v1"
 
 	"pawl/internal/fault"
 	"pawl/internal/launch"
@@ -53,32 +50,6 @@ func unbegunRow(r workspace.Record) launch.Row {
 		row.Status, row.EndedAt = string(loop.Halted), utc(r.ClosedAt)
 	}
 	return row
-}
-
-// haltUnbegun ends a loop or a steward that no worker has ever taken, and reports whether it was one. Nothing of it has
-// run, so nothing has to be recorded.
-func (c *Client) haltUnbegun(ctx context.Context, id string) (done bool, err error) {
-	if c.Served(ctx) {
-		return false, nil
-	}
-	events := c.SDK.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		e, err := events.Next()
-		if err != nil {
-			return false, fmt.Errorf("reading whether %s has begun: %w", id, err)
-		}
-		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED {
-			return false, nil
-		}
-	}
-	if err := c.SDK.TerminateWorkflow(ctx, id, "", "halted before a worker had taken it"); err != nil {
-		return false, fmt.Errorf("ending %s: %w", id, err)
-	}
-	if r, ok := c.lastNote(id); ok {
-		r.Closed, r.ClosedAt = true, c.Now()
-		return true, workspace.Announce(c.Home, r)
-	}
-	return true, nil
 }
 
 // ForgetUnbegun removes the notes about loops of an ID that ended before any worker took them.

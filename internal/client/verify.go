@@ -39,7 +39,7 @@ const (
 // Verify proves that the ledger of a loop or a steward on this host is whole, or returns its faults.
 func (c *Client) Verify(ctx context.Context, id string, record workspace.Record) (Verified, error) {
 	if c.begins(ctx, record) {
-		return Verified{}, c.FamilyOf(ctx, id).NotFound(id).Advise(nothingYet(record))
+		return Verified{}, c.FamilyOf(ctx, id).NotFound(id).Advise(nothingYet(c.Home, record))
 	}
 	v := Verified{Loop: id, Workflow: Unknown, Copy: Unknown, Faults: []ledger.Fault{}}
 	wrong := func(format string, args ...any) {

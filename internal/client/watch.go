@@ -174,6 +174,9 @@ func (c *Client) Await(ctx context.Context, run sdk.WorkflowRun) Ending {
 // NoteEnd notes on this host how the run of a record ended, which could not record it itself. It asks only once, so
 // nothing is noted if the service does not answer.
 func NoteEnd(ctx context.Context, run sdk.WorkflowRun, h home.Home, r workspace.Record, closed time.Time) error {
+	if _, noted := workspace.NotedEnd(h, r); noted { // by whoever ended it
+		return nil
+	}
 	var result loop.Result
 	err := run.Get(ctx, &result)
 	if _, failed := errors.AsType[*temporal.WorkflowExecutionError](err); !failed {

@@ -130,7 +130,7 @@ func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Re
 		return fmt.Errorf("asking about the loop %s: %w", r.Loop, err)
 	}
 	if !known {
-		return lost(ctx, o, r)
+		return lost(ctx, o, r, a)
 	}
 	info := d.GetWorkflowExecutionInfo()
 	if ended := over(info, r); ended || elsewhere(info, a.Host) {
@@ -142,7 +142,8 @@ func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Re
 		}
 		return nil
 	}
-	if r.Ref != "" { // after a reset it runs again
+	noted, _ := workspace.NotedEnd(o.Home, r)
+	if r.Ref != "" && noted.Run != info.GetExecution().GetRunId() { // after a reset it runs again
 		if err := workspace.DropEnd(o.Home, r); err != nil {
 			o.Logger.Warn("the note of an earlier end can't be removed", "loop", r.Loop, "error", err)
 		}
@@ -208,8 +209,12 @@ func nothingHere(o Options, r workspace.Record) bool {
 // lost handles a loop that the service does not know. With the embedded engine this means that the engine's file was
 // replaced, so the loop is started again from its ledger. Any other service may just be the wrong one, so nothing is
 // started there.
-func lost(ctx context.Context, o Options, r workspace.Record) error {
+func lost(ctx context.Context, o Options, r workspace.Record, a *activities.Activities) error {
 	if nothingHere(o, r) {
+		return nil
+	}
+	if workspace.Over(o.Home, r) { // a person halted it meanwhile
+		giveUp(ctx, o, r, a, false)
 		return nil
 	}
 	if !o.Embedded {

@@ -81,7 +81,7 @@ func sweepOnce(ctx context.Context, o Options, a *activities.Activities) (done b
 		case !a.Left(r): // it continues from its ledger when nothing writes to the ledger any more
 			done = false
 		default: // the engine has lost it since this worker started
-			_ = lost(ctx, o, r) // a failure is logged, and the next sweep tries again
+			_ = lost(ctx, o, r, a) // a failure is logged, and the next sweep tries again
 		}
 	}
 	return done

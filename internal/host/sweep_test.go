@@ -64,6 +64,26 @@ func TestHowALoopEndedThatCouldNotRecordItIsNoted(t *testing.T) {
 	}
 }
 
+// A halt that came while no worker ran is still to be recorded, so its note stays until then. A loop that the engine has
+// lost does not start again after it.
+func TestALoopThatWasHaltedWithoutAWorkerStaysHalted(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.runs("x", "first", running)
+	require.NoError(t, workspace.NoteEnd(m.o.Home, m.workspace(), workspace.End{Run: "earlier", Status: "halted", Time: time.Now()}))
+	m.recover()
+	require.False(t, workspace.Over(m.o.Home, m.workspace()), "another run goes on after a reset")
+
+	require.NoError(t, workspace.NoteEnd(m.o.Home, m.workspace(), workspace.End{Run: "run", Status: "halted", Time: time.Now()}))
+	m.recover()
+	require.True(t, workspace.Awaits(m.o.Home, m.workspace()))
+
+	delete(m.known, "x")
+	m.recover()
+	require.Empty(t, m.started)
+	require.True(t, m.workspace().Closed)
+}
+
 // Nothing else pushes what a loop that is over has: while its repository is away, the worker tries again.
 func TestALoopThatEndedWhileItsRepositoryWasAwayIsPushedLater(t *testing.T) {
 	t.Parallel()

@@ -244,6 +244,18 @@ const (
 // atWork reports whether a loop of the step has started and has not ended, as far as the steward knows.
 func (s Step) atWork() bool { return s.Loop != "" && s.Status != Over && s.Status != Pending }
 
+// LoopsAtWork returns the loops that have started and have not ended, as far as the steward knows.
+func (s State) LoopsAtWork() (loops []string) {
+	for _, t := range s.Tasks {
+		for _, st := range slices.Concat(t.Steps, t.Ending) {
+			if st.atWork() {
+				loops = append(loops, st.Loop)
+			}
+		}
+	}
+	return loops
+}
+
 // Known remembers a task by digests of its keys, so that a task that comes again is recognised.
 type Known = task.Known
 

@@ -13,10 +13,12 @@ import (
 	"pawl/internal/home"
 )
 
-// End is how the run of a loop or a steward ended that could not record it in its ledger, as the service says it.
+// End is how the run of a loop or a steward ended that could not record it in its ledger: as the service says it, or as a
+// person ended it here while no worker ran.
 type End struct {
 	FirstRun string     `json:"firstRun"`
-	Status   string     `json:"status"` // of the loop
+	Run      string     `json:"run,omitempty"` // the run that was halted here and has yet to record it; "" if it is over
+	Status   string     `json:"status"`        // of the loop
 	Code     fault.Code `json:"code,omitempty"`
 	Reason   string     `json:"reason"`
 	Time     time.Time  `json:"time"`
@@ -50,9 +52,13 @@ func NotedEnd(h home.Home, r Record) (end End, ok bool) {
 
 // Over reports whether the loop or steward of a record has ended, as far as this host knows.
 func Over(h home.Home, r Record) bool {
-	if r.Closed {
-		return true
-	}
 	_, ended := NotedEnd(h, r)
-	return ended
+	return r.Closed || ended
+}
+
+// Awaits reports whether the loop or steward of a record was halted here while no worker ran, and a worker still has to
+// record that.
+func Awaits(h home.Home, r Record) bool {
+	end, ended := NotedEnd(h, r)
+	return ended && end.Run != "" && !r.Closed
 }
