@@ -49,6 +49,15 @@ func TestL2_ReportFilesAreRead(t *testing.T) {
 	}
 }
 
+// TestPathsInReportsBeginInTheTree: the same test has the same name in every tree.
+func TestPathsInReportsBeginInTheTree(t *testing.T) {
+	t.Parallel()
+	l, env, _ := actest.BeginLogged(t)
+	document := `{"numFailedTestSuites":1,"testResults":[{"name":"'"$PWD"'/src/a.test.js","assertionResults":[{"ancestorTitles":["sum"],"title":"adds","status":"failed"}]}]}`
+	out, _ := l.RunTest(env, act.Test{Step: l.Step(0), Command: "echo '" + document + "' >jest.json; exit 1", Reports: []string{"jest.json"}})
+	require.Equal(t, []string{"src/a.test.js sum › adds"}, out.Tests.Failing)
+}
+
 // TestAReportTooLargeToBeReadIsNoLossOfTests: its tests ran, so they are not missing.
 func TestAReportTooLargeToBeReadIsNoLossOfTests(t *testing.T) {
 	t.Parallel()

@@ -108,9 +108,10 @@ func rewritten(before, now fs.FileInfo) bool {
 }
 
 // keepReports copies the reports that the command has written: those that exist now, and were not so before. No link
-// among them is followed.
+// among them is followed. Paths in them begin in the tree.
 func keepReports(dir string, globs []string, before map[string]fs.FileInfo, to string) error {
 	var all bytes.Buffer
+	inTree := []byte(dir + "/") // jest writes whole paths, and the next tree has another
 	err := eachReport(dir, globs, func(root *os.Root, name string) error {
 		now, err := root.Lstat(name)
 		if err != nil || !rewritten(before[name], now) {
@@ -122,7 +123,7 @@ func keepReports(dir string, globs []string, before map[string]fs.FileInfo, to s
 			return nil
 		}
 		if err == nil { // a report that can't be read is ignored
-			all.Write(b)
+			all.Write(bytes.ReplaceAll(b, inTree, nil))
 			all.WriteByte('\n')
 		}
 		return nil

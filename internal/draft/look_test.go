@@ -54,8 +54,16 @@ func TestAReportIsProposedWhereTheRunnerCanWriteOne(t *testing.T) {
 			"npm test -- --reporter=default --reporter=junit --outputFile.junit=junit.xml", "junit.xml",
 		},
 		"vitest, and a file of that name": {map[string]string{"package.json": `{"scripts": {"test": "vitest run"}}`, "a.js": "", "junit.xml": ""}, "npm test", ""},
-		"jest":                            {map[string]string{"package.json": `{"scripts": {"test": "jest"}}`, "a.js": ""}, "npm test", ""},
-		"go":                              {map[string]string{"go.mod": "", "a.go": "", "a_test.go": ""}, "go test -json ./...", ""},
+		"jest": {
+			map[string]string{"package.json": `{"scripts": {"test": "jest"}}`, "a.js": "", "junit.xml": ""},
+			"npm test -- --json --outputFile=jest.json", "jest.json",
+		},
+		"jest with options":             {map[string]string{"package.json": `{"scripts": {"test": "npx jest --ci src/"}}`, "a.js": ""}, "npm test -- --json --outputFile=jest.json", "jest.json"},
+		"jest, and a file of that name": {map[string]string{"package.json": `{"scripts": {"test": "jest"}}`, "a.js": "", "jest.json": ""}, "npm test", ""},
+		"jest with a report of its own": {map[string]string{"package.json": `{"scripts": {"test": "jest --json --outputFile=x"}}`, "a.js": ""}, "npm test", ""},
+		"jest and more":                 {map[string]string{"package.json": `{"scripts": {"test": "jest && eslint ."}}`, "a.js": ""}, "npm test", ""},
+		"mocha, which names its tests":  {map[string]string{"package.json": `{"scripts": {"test": "mocha"}}`, "a.js": ""}, "npm test", ""},
+		"go":                            {map[string]string{"go.mod": "", "a.go": "", "a_test.go": ""}, "go test -json ./...", ""},
 	} {
 		r := here(c.files, "", "python3", "python3 -m pytest", "pytest", "make", "go", "npm", "node")
 		require.Equal(t, []string{c.test, c.report}, []string{r.Test, r.Report}, name)
@@ -563,7 +571,7 @@ func TestATestScriptThatWatchesIsProposedInItsFormThatRunsOnce(t *testing.T) {
 	t.Parallel()
 	for scripts, want := range map[string]string{
 		`{"test": "vitest"}`:                               "npx --no-install vitest run --reporter=default --reporter=junit --outputFile.junit=junit.xml",
-		`{"test": "jest --watch"}`:                         "npx --no-install jest",
+		`{"test": "jest --watch"}`:                         "npx --no-install jest --json --outputFile=jest.json",
 		`{"test": "NODE_ENV=test jest --watchAll"}`:        `PATH="$PWD/node_modules/.bin:$PATH"; NODE_ENV=test jest`,
 		`{"test": "tsc -w"}`:                               "npx --no-install tsc",
 		`{"test": "vitest", "test:run": "vitest run"}`:     "npm run --silent test:run",
@@ -572,7 +580,7 @@ func TestATestScriptThatWatchesIsProposedInItsFormThatRunsOnce(t *testing.T) {
 		`{"test": "vitest run --coverage"}`:                "npm test -- --reporter=default --reporter=junit --outputFile.junit=junit.xml",
 		`{"test": "vitest run && echo x"}`:                 "npm test",
 		`{"test": "vitest run --reporter=dot"}`:            "npm test",
-		`{"test": "jest", "test:ci": "jest --ci"}`:         "npm test",
+		`{"test": "jest", "test:ci": "jest --ci"}`:         "npm test -- --json --outputFile=jest.json",
 		`{"test": "node --test --watch"}`:                  "node --test",
 	} {
 		r := here(map[string]string{"package.json": `{"scripts": ` + scripts + `}`, "index.js": ""}, "", "npm", "node")

@@ -15,24 +15,42 @@ import (
 // npmDefault is a part of the test script that npm puts into every new package.json. That script always fails.
 const npmDefault = "no test specified"
 
-// runsVitest matches a script that is one run of vitest with its own reporters.
-var runsVitest = lazyregexp.New(`^(?:npx (?:--no-install )?)?vitest run(?: [\w./@=,-]+)*$`)
+// nodeReporters are the test runners that write a report beside their own output. sign matches a script that is one run of
+// the runner, without the options named in own.
+var nodeReporters = []struct {
+	sign          lazyregexp.Regexp
+	own           []string
+	options, file string
+}{
+	{
+		lazyregexp.New(`^(?:npx (?:--no-install )?)?vitest run(?: [\w./@=,-]+)*$`), []string{"--reporter", "--outputFile"},
+		"--reporter=default --reporter=junit --outputFile.junit=" + reportFile, reportFile,
+	},
+	{
+		lazyregexp.New(`^(?:npx (?:--no-install )?)?jest(?: [\w./@=,-]+)*$`), []string{"--json", "--outputFile", "--reporters", "--watch", "--listTests"},
+		"--json --outputFile=jest.json", "jest.json",
+	},
+}
 
-// vitestReports returns the options that make a test command of vitest write a report as well, "" if it is none.
-func (t tree) vitestReports(test string) string {
+// nodeReports returns the options that make a test command of a project in Node write a report as well, and the report's
+// name; "" if none are known.
+func (t tree) nodeReports(test string) (options, file string) {
 	var manifest struct{ Scripts map[string]string }
 	_ = json.Unmarshal([]byte(t.read("package.json")), &manifest)
-	script, options := test, " "
+	script, before := test, " "
 	switch test {
 	case "npm test":
-		script, options = manifest.Scripts["test"], " -- "
+		script, before = manifest.Scripts["test"], " -- "
 	case "yarn test":
 		script = manifest.Scripts["test"]
 	}
-	if !runsVitest().MatchString(script) || strings.Contains(script, "--reporter") || strings.Contains(script, "--outputFile") {
-		return ""
+	for _, r := range nodeReporters {
+		own := slices.ContainsFunc(r.own, func(option string) bool { return strings.Contains(script, option) })
+		if r.sign().MatchString(script) && !own && !t.has[r.file] {
+			return before + r.options, r.file
+		}
 	}
-	return options + "--reporter=default --reporter=junit --outputFile.junit=" + reportFile
+	return "", ""
 }
 
 func node(t tree) Repository {

@@ -108,15 +108,12 @@ func python(t tree) Repository {
 const reportFile = "junit.xml"
 
 // reporting makes a test command name each test in a report file, if its runner can do that by itself and its output
-// does not name them: those of pytest and vitest name only tests that fail.
+// does not name them: those of pytest, vitest and jest name only tests that fail.
 func (t tree) reporting(test string) (command, report string) {
-	if t.has[reportFile] {
-		return test, ""
+	if options, file := t.nodeReports(test); options != "" {
+		return test + options, file
 	}
-	if options := t.vitestReports(test); options != "" {
-		return test + options, reportFile
-	}
-	if !strings.HasSuffix(test, "pytest -q") {
+	if t.has[reportFile] || !strings.HasSuffix(test, "pytest -q") {
 		return test, ""
 	}
 	for _, name := range []string{"pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"} {

@@ -24,6 +24,7 @@ type listed struct {
 	start lazyregexp.Regexp
 	// group names the pkg or file of the tests after it, and whether all of them passed.
 	group  lazyregexp.Regexp
+	nested string // between the titles of suites, where passing tests are indented below them; "" if they are not
 	tree   bool   // a title has lines for the suites and the test, up to one that ends with a colon, and is not in the message
 	alone  bool   // a title is the whole message
 	broken string // the name in the title of a file that can't be loaded
@@ -85,7 +86,8 @@ var (
 		total: automakeTotal, group: lazyregexp.New(`^Making check in (?P<pkg>\S+)$`), alone: true,
 		test: lazyregexp.New(`^(?:FAIL|XPASS|ERROR): (?P<name>\S.*)$`), ok: lazyregexp.New(`^(?:PASS|XFAIL): (?P<name>\S.*)$`),
 	}
-	jest = listed{ // does not name passing tests
+	jest = listed{ // names passing tests if it is verbose or runs one file
+		nested: " › ", ok: lazyregexp.New(`^(?P<indent> +)[✓√] (?P<name>\S.*?)(?: \([\d.]+ m?s\))?$`),
 		total: lazyregexp.New(`^Tests: +(?P<counts>.+, )?\d+ total`), group: lazyregexp.New(`^(?:FAIL|(?P<passed>PASS)) +(?:\./)?(?P<file>\S.*?)(?: \([\d.]+ m?s\))?$`),
 		test: lazyregexp.New(`^  ● (?P<name>.+)$`), broken: "Test suite failed to run",
 		end: lazyregexp.New(`^(?:Test Suites: |Summary of all failing tests|  ● (?:Console|Cannot log after tests are done\. Did you forget to wait for something async in your test\?)$)`),
@@ -98,7 +100,8 @@ var (
 		total: lazyregexp.New(`^  (?:Total: +(?P<ran>\d+)|Passed: +(?P<passed>\d+)|Skipped: +(?P<skipped>\d+))$`), group: lazyregexp.New(`^(?P<file>\S+\.[cm]?[jt]sx?)$`),
 		test: lazyregexp.New(`^ +FAIL +(?:(?P<suite>\S.*?) +)?"(?P<name>.*)"$`), end: lazyregexp.New(`\(\d+ / \d+\)$`),
 	}
-	mocha = listed{ // does not name passing tests
+	mocha = listed{
+		nested: " > ", ok: lazyregexp.New(`^(?P<indent> +)[✔✓√] (?P<name>\S.*?)(?: \(\d+ms\))?$`), end: lazyregexp.New(`^> \S`), // of npm, before the next run
 		total: mochaTotal, begin: lazyregexp.New(`^  \d+ failing(?: \([\d.]+(?:ms|s|m)\))?$`), test: lazyregexp.New(`^  \d+\) (?P<name>.+)$`), tree: true,
 	}
 	// tally is the form of small test harnesses in C.
@@ -117,6 +120,8 @@ func (f listed) read(c *collector, outputs [][]byte) {
 	more := false                         // the title of the open test goes on
 	var open Test
 	var pkg, file string
+	var above suites
+	tests := f.group == nil // the lines are those of passing tests and their suites, where they are nested
 	before := (*excerpt)(nil)
 	eachLine(outputs, func(line string) {
 		if m := groups(f.total, line); m != nil {
@@ -137,6 +142,7 @@ func (f listed) read(c *collector, outputs [][]byte) {
 			c.open(open)
 		case f.group != nil && f.group().MatchString(line):
 			c.close()
+			above, tests = nil, true
 			m := groups(f.group, line)
 			if pkg, file = cmp.Or(m["pkg"], m["file"]), m["file"]; m["passed"] != "" {
 				c.pass(pkg, "")
@@ -150,15 +156,20 @@ func (f listed) read(c *collector, outputs [][]byte) {
 		case f.end != nil && f.end().MatchString(line):
 			c.close()
 			in = f.begin == nil
-		case f.ok != nil && f.ok().MatchString(line):
+		case f.ok != nil && f.passes(line, tests, in):
 			c.close()
 			m := groups(f.ok, line)
-			c.named(cmp.Or(m["pkg"], pkg), m["name"])
+			name := m["name"]
+			if f.nested != "" {
+				name = above.path(len(m["indent"]), name, f.nested)
+			}
+			c.named(cmp.Or(m["pkg"], pkg), name)
 			before = nil
 		case f.skip != nil && f.skip().MatchString(line):
 			c.close()
 			skipped++
 		case in && f.test().MatchString(line):
+			tests = tests && f.group == nil
 			m := groups(f.test, line)
 			open = Test{Package: cmp.Or(m["pkg"], m["file"], pkg), Name: m["name"], File: cmp.Or(m["file"], file)}
 			if m["suite"] != "" {
@@ -194,6 +205,10 @@ func (f listed) read(c *collector, outputs [][]byte) {
 		default:
 			more = false
 			c.say(line)
+			above.add(line)
+			if line == "" && f.group != nil {
+				tests = false
+			}
 		}
 	})
 	c.close()
@@ -205,6 +220,14 @@ func (f listed) read(c *collector, outputs [][]byte) {
 	}
 	c.Passed += count(passed)
 	c.unnamed(failed)
+}
+
+// passes reports whether a line is that of a test that passed. A message may quote such lines, where tests are nested.
+func (f listed) passes(line string, tests, failures bool) bool {
+	if f.nested != "" && (!tests || f.begin != nil && failures) {
+		return false
+	}
+	return f.ok().MatchString(line)
 }
 
 // groups returns the named groups of a match, nil if the expression does not match.

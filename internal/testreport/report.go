@@ -1,5 +1,5 @@
-// Package testreport reads the output of test commands: which tests failed and why. It reads `go test -json`, JUnit
-// XML, CTRF and TAP, and, as far as possible, the normal output of go test, pytest, unittest, cargo, jest, vitest, uvu,
+// Package testreport reads the output of test commands: which tests failed and why. It reads `go test -json`, `jest --json`,
+// JUnit XML, CTRF and TAP, and, as far as possible, the normal output of go test, pytest, unittest, cargo, jest, vitest, uvu,
 // mocha, node, automake, ctest, meson, GoogleTest, prove, busted, RSpec, Minitest, test-unit, PHPUnit,
 // JUnit's own programs, shunit2 and small test harnesses in C, and of those in listed_more.go. Deliver uses it to compare two runs (Compare), to recognise a
 // failure that occurred before (Signature), and to describe failures to a fixer (Digest).
@@ -103,6 +103,7 @@ type format struct {
 var formats = []format{
 	{"go-json", true, lazyregexp.New(`^\{.*"Action":"`), readGoJSON},
 	{"ctrf", true, ctrfSign, readCTRF},
+	{"jest-json", true, jestSign, readJestJSON},
 	{"junit", true, lazyregexp.New(`<testsuite`), readJUnit},
 	{"tap", false, lazyregexp.New(`^(?:TAP version |1\.\.\d+\b|(?:not )?ok (?: *\d+(?: |$)| *- ))`), readTAP},
 	{"go", false, lazyregexp.New(`^(?:\s*--- (?:FAIL|PASS|SKIP): \S+ \([\d.]+s\)|(?:FAIL|ok  )\t\S+(?:[ \t]|$)|\?   \t\S+\t\[no test files\])`), readGo},

@@ -21,6 +21,11 @@ var runners = map[string]func(n int) string{
 		return `{"reportFormat":"CTRF","specVersion":"1.0.0","results":{"tool":{"name":"x"},"summary":{"tests":6},"tests":[` + "\n" +
 			strings.TrimSuffix(each(n, test), ",\n") + "\n]}}\n"
 	},
+	"jest-json": func(n int) string {
+		test := `{"ancestorTitles":["sums"],"title":"adds %d","status":"passed"},`
+		tests := strings.TrimSuffix(strings.ReplaceAll(each(n, test), "\n", ""), ",")
+		return `{"numFailedTestSuites":0,"testResults":[{"name":"a.test.js","status":"passed","assertionResults":[` + tests + "]}]}\n"
+	},
 	"tap":      func(n int) string { return each(n, "ok %d - adds") + fmt.Sprintf("1..%d\n", n) },
 	"go":       func(n int) string { return each(n, "--- PASS: TestA%d (0.00s)") + "PASS\nok  \tex/a\t0.1s\n" },
 	"pytest":   counts("===== %d passed, 1 skipped in 0.05s ====="),
@@ -214,4 +219,62 @@ func TestGone(t *testing.T) {
 		gone := testreport.Gone(testreport.Read([]byte(c.before)), testreport.Read([]byte(c.after)))
 		require.ElementsMatch(t, c.gone, gone, "%s\nthen\n%s", c.before, c.after)
 	}
+}
+
+// TestJestAndMochaNameTheirTests: where the output names passing tests, those that vanish are named, with their suites.
+func TestJestAndMochaNameTheirTests(t *testing.T) {
+	before := file(t, "jestv.txt")
+	r := read(before)
+	require.Equal(t, "jest", r.Format)
+	require.Equal(t, []int{10, 2, 3}, []int{r.Passed, r.Failed, r.Skipped})
+	require.Equal(t, []string{"t/c.test.js outer › bad", "t/d.test.js Test suite failed to run"}, r.IDs())
+
+	const passing = "PASS t/a.test.js\n  ✓ top (1 ms)\n  outer\n    ✓ ok (1 ms)\n    ○ skipped later\n    inner\n      ✓ deep (12 ms)\n      ✓ %s\n  other\n    ✓ ok\n\nPASS t/b.test.js\n  ✓ bee (2 ms)\n%s\nTests:       1 skipped, %d passed, 9 total\n"
+	one := read(fmt.Sprintf(passing, "slow (3 ms)", "", 6))
+	require.Empty(t, testreport.Gone(one, read(fmt.Sprintf(passing, "slow (171 ms)", "  ✓ cee\n", 7))))
+	require.Equal(t, []string{"t/a.test.js outer › inner › slow"}, testreport.Gone(one, read(fmt.Sprintf(passing, "quick", "  ✓ cee\n", 7))))
+
+	plain := read("PASS t/a.test.js\nPASS t/b.test.js\n\nTests:       6 passed, 6 total\n")
+	require.Empty(t, testreport.Gone(one, plain), "plain jest names only files")
+	require.Empty(t, testreport.Gone(plain, one))
+
+	const quoted = "FAIL t/a.test.js\n  ✓ ok\n  ✕ lists (3 ms)\n\n  ● lists\n\n    it printed\n      ✓ not a test\n\n      at x (t/a.test.js:1:1)\n\nTests:       1 failed, 1 passed, 2 total\n"
+	require.Contains(t, read(quoted).Failing[0].Message, "✓ not a test")
+
+	spec := file(t, "mochaspec.txt")
+	r = read(spec)
+	require.Equal(t, "mocha", r.Format)
+	require.Equal(t, []int{4, 0, 1}, []int{r.Passed, r.Failed, r.Skipped})
+	renamed := strings.Replace(strings.Replace(spec, "deep", "shallow", 1), "slow (", "slow (9", 1)
+	require.Equal(t, []string{"outer > inner > deep"}, testreport.Gone(r, read(renamed)))
+	require.Empty(t, testreport.Gone(r, read(strings.Replace(spec, "✔", "✓", -1))), "older ones print another mark")
+	require.Empty(t, testreport.Gone(r, read("  ․․․․\n\n  4 passing (9ms)\n  1 pending\n")), "the dots name none")
+
+	failing := read(file(t, "mocha.txt"))
+	fixed := read("  outer\n    ✔ ok\n    ✔ bad\n    - later\n    inner\n      1) throws\n\n  2 passing (8ms)\n  1 pending\n  1 failing\n\n  1) outer\n       inner\n         throws:\n     Error: boom\n")
+	require.Equal(t, []string{"outer > bad"}, testreport.Compare(failing, fixed).Fixed)
+
+	const two = "> a@1.0.0 test\n> mocha\n\n  one\n    1) bad\n\n  0 passing (1ms)\n  1 failing\n\n  1) one\n       bad:\n     Error: x\n\n> b@1.0.0 test\n> mocha\n\n  two\n    ✔ good\n\n  1 passing (1ms)\n"
+	next := strings.Replace(two, "✔ good", "✔ better", 1)
+	require.Equal(t, []string{"two > good"}, testreport.Gone(read(two), read(next)), "one after the other, as npm runs the packages of a workspace")
+}
+
+// TestJestJSON reads what `jest --json --outputFile` writes: the same tests, by the same names, as jest prints.
+func TestJestJSON(t *testing.T) {
+	text, whole := read(file(t, "jestv.txt")), read(file(t, "jest.json"))
+	require.Equal(t, "jest-json", whole.Format)
+	require.Equal(t, []int{text.Passed, text.Failed, text.Skipped}, []int{whole.Passed, whole.Failed, whole.Skipped})
+	require.ElementsMatch(t, text.IDs(), whole.IDs())
+	require.True(t, whole.Broken)
+	require.Empty(t, testreport.Compare(text, whole).New)
+
+	document := func(name, title string) string {
+		return `{"numFailedTestSuites":0,"numPassedTests":1,"testResults":[{"name":"` + name + `","status":"passed","assertionResults":[{"ancestorTitles":["s"],"title":"` + title + `","status":"passed"}]}]}` + "\n"
+	}
+	require.Equal(t, []string{"a.test.js s › x"}, testreport.Gone(read(document("a.test.js", "x")), read(document("a.test.js", "y"))))
+	require.Empty(t, testreport.Gone(read(document("/judge/1/a.test.js", "x")), read(document("/judge/2/a.test.js", "x"))))
+	require.Equal(t, 2, read("npm said\n"+document("a.js", "x")+"\n"+document("b.js", "x")).Passed)
+	require.Empty(t, read(`{"numFailedTestSuites":0,"testRes`+"\n").Format, "cut off")
+	require.Equal(t, 1, read(document("a.js", "x")+"\nTests:       2 failed, 2 total\n").Passed)
+	require.Equal(t, 2, read(document("a.js", "x")+"\nTests:       2 failed, 2 total\n").Failed, "another run of the same command")
 }
