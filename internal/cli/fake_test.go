@@ -52,6 +52,7 @@ type fakeTemporal struct {
 	events   []loop.Event
 	messages []sentMessage
 	over     chan struct{}
+	told     int64    // the last event that somebody was told
 	err      error    // the workflow's error, once it is over
 	address  string   // the repository, as the spec names it
 	listed   string   // the query of the last list
@@ -127,6 +128,13 @@ func (f *fakeTemporal) end(e govern.End) {
 		f.err = temporal.NewNonRetryableApplicationError(e.Reason, string(e.Code), nil, r)
 	}
 	close(f.over)
+}
+
+// allTold reports whether somebody was told all events.
+func (f *fakeTemporal) allTold() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.told == f.state.Seq
 }
 
 func (f *fakeTemporal) ended() bool {
@@ -278,6 +286,7 @@ func (f *fakeTemporal) QueryWorkflow(ctx context.Context, id, _, name string, ar
 		for _, e := range f.events {
 			if e.Seq > args[0].(int64) {
 				v.Events = append(v.Events, e)
+				f.told = e.Seq
 			}
 		}
 		return encode(v), nil

@@ -311,6 +311,7 @@ func TestNothingIsPrintedIntoTheQuestionOfCtrlC(t *testing.T) {
 		f.mu.Lock()
 		f.keep("84.9", "0.1")
 		f.mu.Unlock()
+		require.Eventually(t, f.allTold, 20*time.Second, time.Millisecond)
 		io.WriteString(typist, "\n")
 		b.awaitStderr("leaves at once: pawl: the loop goes on\n   2  kept")
 		b.signals <- os.Interrupt

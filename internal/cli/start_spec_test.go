@@ -87,6 +87,9 @@ func TestRunCommitsNothingThatNobodyAllowed(t *testing.T) {
 			} else {
 				require.NotContains(t, b.stderr.String(), "Commit it, and nothing else?")
 			}
+			if name == "another word" {
+				require.Contains(t, b.stderr.String(), `"what" is no answer to this`)
+			}
 			require.Equal(t, head, gittest.Git(t, b.dir, "rev-parse", "HEAD"))
 			require.Empty(t, f.taken(), "no loop has started")
 			_, err := os.Stat(filepath.Join(b.dir, "pawl.yaml"))
