@@ -63,13 +63,17 @@ func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (re
 		return false, errors.Join(err, why)
 	}
 	if !errors.Is(why, errUnfinished) {
-		t.Why, t.Lost = why.Error(), known
+		t.Why, t.Lost = why.Error(), known && !errors.Is(why, errSubmoduleChanged)
 	}
 	return true, nil
 }
 
 // errUnfinished means that the setup of the tree was cut off.
 var errUnfinished = errors.New("the tree was not finished")
+
+// errSubmoduleChanged means that the desk has changes that no commit takes. They were named when the change was taken, so
+// the tree is not lost.
+var errSubmoduleChanged = errors.New("a submodule was changed after setup")
 
 // restore repairs the tree in place. An error says why it has to be made again.
 func (v *visit) restore(ctx context.Context, commit string, o RestoreOptions) error {
@@ -141,7 +145,7 @@ func (v *visit) restore(ctx context.Context, commit string, o RestoreOptions) er
 			return err
 		}
 		if len(changed) > 0 { // a judge would not have that
-			return fmt.Errorf("%s, which setup made in a submodule, was changed or removed", git.Quote(changed[0]))
+			return fmt.Errorf("%s in %w", git.Quote(changed[0]), errSubmoduleChanged)
 		}
 	}
 	g, gctx := panics.WithContext(ctx)

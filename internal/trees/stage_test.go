@@ -400,6 +400,7 @@ func TestChangesInSubmodulesAreNamed(t *testing.T) {
 		assert.Equal(t, c.leftOut, change.LeftOut, name)
 		assert.Empty(t, change.Files, name)
 		assert.Equal(t, c.remade, restored(), name)
+		require.False(t, desk.Lost, "the change was named, and nothing is damaged")
 		assert.NoFileExists(t, sub+"new.txt", name)
 		assert.Equal(t, "lib\n", gittest.Read(t, sub+"lib.txt"), name)
 		assert.FileExists(t, sub+"gone.txt", name)
