@@ -127,9 +127,8 @@ func refused(iteration int, code fault.Code) bool {
 func (c *Client) addRecorded(ctx context.Context, r *launch.Row, record workspace.Record, published bool) {
 	r.Branch, r.Mended = git.BranchName(record.Branch), mending.Lines(c.Home.Loop(record.Ref))
 	if record.Steward() {
-		if r.Kind = kind.Steward.Name; !published || loop.Status(r.Status).Ended() {
-			c.addSteward(ctx, r, record, published)
-		}
+		r.Kind = kind.Steward.Name
+		c.addSteward(ctx, r, record, published)
 		return
 	}
 	s, err := c.RecordedAt(ctx, record)
@@ -163,7 +162,11 @@ func (c *Client) addRecorded(ctx context.Context, r *launch.Row, record workspac
 func (c *Client) addSteward(ctx context.Context, r *launch.Row, record workspace.Record, published bool) {
 	s, err := c.RecordedSteward(ctx, record.Ref)
 	since(r, s.StartedAt)
-	if err != nil || published {
+	if err != nil {
+		return
+	}
+	r.Mode, r.Tasks = s.Mode, &launch.Tasks{All: s.TasksCount, Done: int(s.Indicators.Done), Cancelled: int(s.Indicators.Cancelled)}
+	if published {
 		return
 	}
 	r.Phase, r.Repo, r.Goal = string(s.State), s.Repo, launch.StewardGoal

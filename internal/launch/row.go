@@ -17,6 +17,8 @@ type Row struct {
 	Phase     string            `json:"phase,omitempty"`
 	Gate      string            `json:"gate,omitempty"`
 	Gates     int               `json:"gates,omitempty"` // only for a steward: how many gates are open
+	Tasks     *Tasks            `json:"tasks,omitempty"` // of a steward, as last recorded in this host's ledger
+	Mode      string            `json:"mode,omitempty"`  // of a steward
 	Iteration int               `json:"iteration"`
 	Best      *evidence.Decimal `json:"best"`
 	Repo      string            `json:"repo,omitempty"`
@@ -35,6 +37,13 @@ type Row struct {
 	Trouble string `json:"trouble,omitempty"`
 	// Mended says when its files on this host were damaged, how, and what was done about it.
 	Mended []string `json:"mended,omitempty"`
+}
+
+// Tasks counts the tasks of a steward.
+type Tasks struct {
+	All       int `json:"all"`
+	Done      int `json:"done"`
+	Cancelled int `json:"cancelled,omitempty"`
 }
 
 // Steward reports whether the row is a steward, not a loop.

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
+	"pawl/internal/spec"
 )
 
 // List renders loops as a table, with how long each has run and what it has cost, as far as this host's ledger says.
@@ -51,7 +53,7 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 		if r.Steward() { // a steward has no usage
 			iteration = ""
 		}
-		cells = append(cells, []string{Clean(r.Loop), r.Status, doing, iteration, best, cost, tokens, took, started, Clean(r.Goal)})
+		cells = append(cells, []string{Clean(r.Loop), r.Status, doing, iteration, best, cost, tokens, took, started, purpose(r)})
 	}
 	head := []string{"LOOP", "STATUS", "DOING", "ITERATION", "BEST", "COST", "TOKENS", "TIME", "STARTED", "GOAL"}
 	for _, name := range []string{"DOING", "ITERATION", "BEST", "COST", "TOKENS", "TIME"} { // an empty column is left out
@@ -74,6 +76,26 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 		}
 	}
 	return text
+}
+
+// purpose returns what a row is there for: the goal of a loop, or the tasks of a steward and its mode.
+func purpose(r launch.Row) string {
+	t := r.Tasks
+	if t == nil {
+		return Clean(r.Goal)
+	}
+	if t.All == 0 {
+		return "no tasks yet" + otherMode(r.Mode)
+	}
+	return fmt.Sprintf("%d of %s done", t.Done, plural(t.All, "task")) + above(0, ", ", t.Cancelled, " cancelled") + otherMode(r.Mode)
+}
+
+// otherMode returns the mode of a steward that does not execute tasks.
+func otherMode(mode string) string {
+	if mode == "" || mode == spec.ModeMission {
+		return ""
+	}
+	return ", mode " + mode
 }
 
 // ago returns how long ago something was, as a list says it: in the largest unit only.

@@ -24,6 +24,18 @@ func TestAListHasNoEmptyColumns(t *testing.T) {
 	require.Equal(t, "LOOP  STATUS   STARTED  GOAL\nshop  running", text)
 }
 
+func TestAStewardIsListedWithItsTasks(t *testing.T) {
+	for want, r := range map[string]launch.Row{
+		"supervises":       {Goal: "supervises"}, // its ledger is on another host
+		"no tasks yet":     {Tasks: &launch.Tasks{}, Mode: "mission"},
+		"1 of 1 task done": {Tasks: &launch.Tasks{All: 1, Done: 1}},
+		"2 of 5 tasks done, 1 cancelled, mode plan": {Tasks: &launch.Tasks{All: 5, Done: 2, Cancelled: 1}, Mode: "plan"},
+	} {
+		r.Loop, r.Kind, r.Status = "shop", "steward", "running"
+		require.Regexp(t, " +"+want+"$", Style{Width: 120}.List([]launch.Row{r}, time.Now()))
+	}
+}
+
 func TestAStewardThatHasEndedAsksNobodyAnything(t *testing.T) {
 	st := steward.State{Steward: "shop", Status: loop.Running, Gates: []loop.Gate{{ID: "drift-4", Kind: steward.GateDrift, Choices: []string{steward.Keep}}}, GatesCount: 2}
 	require.Contains(t, Style{}.Steward(st, time.Now()), "pawl steward answer shop --gate drift-4")
