@@ -131,7 +131,7 @@ func (c *Client) Unreachable(ctx context.Context, err error) error {
 	if c.Explicit {
 		return f.Advise("Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and temporal.toml, and that the service runs.")
 	}
-	return f
+	return f.Advise("The engine of this host runs and may be busy: repeat this in a moment. `pawl doctor` says which process it is.")
 }
 
 // endStatus returns the loop status that corresponds to a workflow's status.

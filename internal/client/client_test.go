@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +39,7 @@ type service struct {
 	via     string // how the last message came
 	sent    loop.Message
 
+	down       int  // so many questions come before it answers
 	taken      bool // a worker has taken its first task
 	terminated bool
 }
@@ -71,6 +73,10 @@ func (s *service) TerminateWorkflow(context.Context, string, string, string, ...
 }
 
 func (s *service) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	if s.down > 0 {
+		s.down--
+		return nil, serviceerror.NewUnavailable("the database is being mended")
+	}
 	if id != "here" {
 		return nil, serviceerror.NewNotFound("no such workflow")
 	}
@@ -342,6 +348,22 @@ func TestAHaltEndsALoopWhoseOpeningWasCutOff(t *testing.T) {
 	rows, err := c.Listed(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "halted", rows[0].Status)
+}
+
+// For some seconds after its disk was full, an engine that runs does not answer: a halt waits, and nobody is told to start
+// one.
+func TestAHaltWaitsForAnEngineThatRecovers(t *testing.T) {
+	s := &service{down: 2}
+	_, err := reach(t, s).Send(t.Context(), "here", "halt", loop.Message{})
+	require.NoError(t, err)
+	require.Equal(t, "update", s.via)
+
+	s = &service{down: 2}
+	_, err = reach(t, s).Send(t.Context(), "here", "pause", loop.Message{})
+	require.Equal(t, fault.EngineUnreachable, fault.CodeOf(err))
+	f, _ := errors.AsType[*fault.Error](err)
+	require.Contains(t, f.Advice(), "repeat this in a moment")
+	require.NotContains(t, f.Advice(), "Start the engine")
 }
 
 // Guidance at a loop's last question reaches no agent, with or without a worker.

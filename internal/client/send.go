@@ -124,7 +124,7 @@ func carry[M any](ctx context.Context, c *Client, id, name string, m message[M])
 		full = c.Home.Unwritable()
 	}
 	if full == "" {
-		return carryNow(ctx, c, id, name, m)
+		return carryPatiently(ctx, c, id, name, m)
 	}
 	limited, cancel := context.WithTimeout(ctx, fullDiskTimeout)
 	defer cancel()
@@ -138,6 +138,28 @@ func carry[M any](ctx context.Context, c *Client, id, name string, m message[M])
 
 // fullDiskTimeout is how long a message may take that probably can't be recorded.
 const fullDiskTimeout = 8 * time.Second
+
+// haltPatience is how long a halt is sent again while the engine does not answer: for some seconds after its disk had no
+// room, the engine is mending its database.
+const haltPatience = 5 * time.Second
+
+// carryPatiently sends a message, and a halt again until the engine answers. A halt takes effect once.
+func carryPatiently[M any](ctx context.Context, c *Client, id, name string, m message[M]) (Sent, error) {
+	limited, cancel := context.WithTimeout(ctx, haltPatience)
+	defer cancel()
+	for {
+		out, err := carryNow(ctx, c, id, name, m)
+		waits := m.halts != "" && c.SDK != nil && fault.CodeOf(err) == fault.EngineUnreachable
+		if !waits {
+			return out, err
+		}
+		select {
+		case <-limited.Done():
+			return out, err
+		case <-time.After(retryEvery):
+		}
+	}
+}
 
 // isRefusal reports whether an error is the answer of the addressee, or of this host's records, and not an outage.
 func isRefusal(err error) bool {
