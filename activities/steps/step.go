@@ -452,7 +452,7 @@ func (a *Runner) Verify(ctx context.Context, in act.Verify) (act.Measured, error
 // a step's time counts from the start of its command.
 func (w *Work) measure(ctx context.Context, in act.Verify) (act.Outcome, error) {
 	if in.Alone {
-		w.Live.Store(&act.Live{Tool: "waiting until another loop of this host has measured"})
+		w.Live.Store(&act.Live{WaitsFor: "another loop's measurement on this host"})
 		slot, err := durable.Lock(ctx, w.Workspace.Machine.Home.JudgeSlot())
 		w.Live.Store(&act.Live{})
 		switch {

@@ -79,6 +79,7 @@ type Opinion struct {
 
 // Live is what a running step reports with its heartbeats: what it has spent so far.
 type Live struct {
-	Usage loop.Usage `json:"usage,omitzero"`
-	Tool  string     `json:"tool,omitempty"` // the last tool that its agent called
+	Usage    loop.Usage `json:"usage,omitzero"`
+	Tool     string     `json:"tool,omitempty"`     // the last tool that its agent called
+	WaitsFor string     `json:"waitsFor,omitempty"` // what it waits for before its command starts, "" for nothing
 }

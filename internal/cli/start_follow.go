@@ -13,6 +13,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"pawl/config"
+	"pawl/internal/act"
 	"pawl/internal/client"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
@@ -28,8 +29,8 @@ type follower struct {
 	id string
 
 	state      loop.State
-	live       loop.Usage // what the running step has spent
-	seq        int64      // the number of the last event shown
+	live       act.Live // what the running step has spent and waits for
+	seq        int64    // the number of the last event shown
 	phaseSince time.Time
 	course     ui.Course
 	beside     bool       // the loop explores a branch
@@ -139,6 +140,9 @@ func (f *follower) update(ctx context.Context, u client.News) error {
 		return nil
 	}
 	if u.Live != nil {
+		if u.Live.WaitsFor != "" && u.Live.WaitsFor != f.live.WaitsFor {
+			f.say("waits for %s", ui.Clean(u.Live.WaitsFor))
+		}
 		f.live = *u.Live
 		return nil
 	}
@@ -156,7 +160,7 @@ func (f *follower) update(ctx context.Context, u client.News) error {
 		return nil
 	}
 	f.quietSince = time.Time{}
-	f.state, f.live = u.State, loop.Usage{}
+	f.state, f.live = u.State, act.Live{}
 	switch g := f.state.Gate; {
 	case g == nil:
 		if f.asking {
@@ -272,7 +276,9 @@ func (f *follower) draw() {
 		return
 	}
 	now := f.deps.Now()
-	line := f.screen.Style().Progress(f.kind, f.state.Spending(f.live), f.phaseSince, now)
+	state := f.state.Spending(f.live.Usage)
+	state.WaitsFor = f.live.WaitsFor
+	line := f.screen.Style().Progress(f.kind, state, f.phaseSince, now)
 	if quiet := now.Sub(f.quietSince); !f.quietSince.IsZero() && quiet > client.QueryTimeout {
 		line = "no worker answers for " + ui.Duration(quiet) + "; still trying"
 	}

@@ -14,6 +14,7 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"pawl/internal/act"
@@ -21,6 +22,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/home"
 	"pawl/internal/loop"
+	"pawl/internal/phase"
 	"pawl/internal/steward"
 	"pawl/internal/workspace"
 )
@@ -187,4 +189,34 @@ func TestALoopThatWaitsForAHostThatDoesNotRunSaysSo(t *testing.T) {
 			require.Contains(t, seen.Trouble, "Open waits on the queue pawl@gone, and no worker polls it")
 		})
 	}
+}
+
+// measuring is a service with one loop, whose step of that type reports what it waits for with its heartbeats.
+type measuring struct {
+	service
+	step     string
+	reported act.Live
+}
+
+func (s *measuring) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	details, err := converter.GetDefaultDataConverter().ToPayloads(s.reported)
+	return &workflowservice.DescribeWorkflowExecutionResponse{
+		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{},
+		PendingActivities: []*workflowpb.PendingActivityInfo{{
+			ActivityType: &commonpb.ActivityType{Name: s.step}, State: enumspb.PENDING_ACTIVITY_STATE_STARTED, HeartbeatDetails: details,
+		}},
+	}, err
+}
+
+// TestALoopThatWaitsForAnotherLoopsMeasurementSaysSo, for people who look at it. Only calls report what they have spent.
+func TestALoopThatWaitsForAnotherLoopsMeasurementSaysSo(t *testing.T) {
+	s := &measuring{step: act.VerifyName, reported: act.Live{WaitsFor: "another loop's measurement on this host", Usage: loop.Usage{ActiveMs: 7}}}
+	c := &client.Client{SDK: s}
+	state := loop.State{Loop: "here", Status: loop.Running, Phase: phase.Verify}
+	require.Equal(t, "verify, waits for another loop's measurement on this host", c.Live(t.Context(), "here", state).Doing())
+	require.Zero(t, c.Live(t.Context(), "here", state).Usage.ActiveMs)
+	s.reported.WaitsFor = ""
+	require.Equal(t, "verify", c.Live(t.Context(), "here", state).Doing())
+	s.step = act.CallName
+	require.EqualValues(t, 7, c.Live(t.Context(), "here", state).Usage.ActiveMs)
 }

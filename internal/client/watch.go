@@ -31,8 +31,8 @@ type News struct {
 	Events []loop.Event
 	Err    error
 
-	Trouble string      // what fails and is tried again, if there is no other news
-	Live    *loop.Usage // what the running step has spent, if there is no other news
+	Trouble string    // what fails and is tried again, if there is no other news
+	Live    *act.Live // what the running step has spent and waits for, if there is no other news
 }
 
 // Watch asks a loop for news until ctx ends, at the interval every. It asks for the events first, and for the state
@@ -80,37 +80,37 @@ func (c *Client) underWay(ctx context.Context, id string) *News {
 	if what := c.troubleOf(ctx, d); what != "" {
 		return &News{Trouble: what}
 	}
-	if u, runs := spending(d); runs {
-		return &News{Live: &u}
+	if live, runs := liveOf(d); runs {
+		return &News{Live: &live}
 	}
 	return nil
 }
 
-// spending returns what the running agent call has spent, from its heartbeats, and false if none runs. The loop books
-// it when the step has ended (A8).
-func spending(d *workflowservice.DescribeWorkflowExecutionResponse) (loop.Usage, bool) {
+// liveOf returns what the running agent call has spent and what a step waits for, from their heartbeats; false if no step
+// reports any. The loop books what was spent when the step has ended (A8).
+func liveOf(d *workflowservice.DescribeWorkflowExecutionResponse) (live act.Live, runs bool) {
 	for _, a := range d.GetPendingActivities() {
-		var live act.Live
-		if a.GetActivityType().GetName() != act.CallName || a.GetHeartbeatDetails() == nil {
+		var reported act.Live
+		if a.GetHeartbeatDetails() == nil || converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &reported) != nil {
 			continue
 		}
-		if converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &live) == nil {
-			return live.Usage, true
+		if runs = true; a.GetActivityType().GetName() == act.CallName {
+			live.Usage = reported.Usage
 		}
+		live.WaitsFor = cmp.Or(live.WaitsFor, reported.WaitsFor)
 	}
-	return loop.Usage{}, false
+	return live, runs
 }
 
-// Live returns the state for people, including what the running step has spent.
+// Live returns the state for people, including what the running step has spent and waits for.
 func (c *Client) Live(ctx context.Context, id string, state loop.State) loop.State {
 	if state.Status.Ended() {
 		return state
 	}
 	d, _ := c.asked(ctx, id) // nil says nothing
-	if u, runs := spending(d); runs {
-		return state.Spending(u)
-	}
-	return state
+	live, _ := liveOf(d)
+	state.WaitsFor = live.WaitsFor
+	return state.Spending(live.Usage)
 }
 
 // News returns what happened after the event known, nil for nothing, and the number of the last event.

@@ -65,8 +65,15 @@ func (s State) Stage() string {
 	return "candidates"
 }
 
-// Doing returns the stage, with the progress of candidates.
+// Doing returns the stage, with the progress of candidates and what the running step waits for.
 func (s State) Doing() string {
+	if s.WaitsFor != "" {
+		return s.doing() + ", waits for " + s.WaitsFor
+	}
+	return s.doing()
+}
+
+func (s State) doing() string {
 	stage, n := s.Stage(), len(s.Candidates)
 	if stage == string(s.Phase) {
 		return stage

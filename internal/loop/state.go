@@ -58,7 +58,8 @@ type State struct {
 	Status    Status      `json:"status"`
 	Phase     phase.Phase `json:"phase"`
 	Iteration int         `json:"iteration"`
-	Attempt   int         `json:"attempt,omitempty"` // counted from 1
+	Attempt   int         `json:"attempt,omitempty"`  // counted from 1
+	WaitsFor  string      `json:"waitsFor,omitempty"` // what the running step waits for, for people who look at it meanwhile
 
 	Gate        *Gate    `json:"gate"`
 	Answered    *Answer  `json:"answered,omitempty"` // how the last gate closed
