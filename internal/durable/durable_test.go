@@ -131,6 +131,16 @@ func TestAnEmptyOrDamagedRecordIsTorn(t *testing.T) {
 			require.ErrorContains(t, err, path)
 		})
 	}
+	for name, write := range map[string]func(string, any) error{"written": durable.WriteJSON, "cached": durable.CacheJSON} {
+		t.Run("a folder in its place, "+name, func(t *testing.T) {
+			require.NoError(t, os.RemoveAll(path))
+			require.NoError(t, os.MkdirAll(filepath.Join(path, "x"), 0o700))
+			require.ErrorIs(t, durable.ReadJSON(path, &got), durable.ErrTorn)
+			require.NoError(t, write(path, map[string]int{"n": 2}))
+			require.NoError(t, durable.ReadJSON(path, &got))
+			require.Equal(t, map[string]int{"n": 2}, got)
+		})
+	}
 	require.ErrorContains(t, durable.WriteJSON(path, func() {}), "encoding record.json")
 	require.ErrorAs(t, durable.WriteJSON(path, func() {}), new(*json.UnsupportedTypeError))
 }

@@ -24,7 +24,7 @@ import (
 	"pawl/internal/held"
 )
 
-// ErrTorn is the error of ReadJSON for a file without a complete document. A power cut can cause that on a file
+// ErrTorn is the error of ReadJSON for a file without a complete document, or a folder in its place. A power cut can cause that on a file
 // system that loses the content and keeps the name. The caller makes such a file again from other data.
 var ErrTorn = errors.New("the file is empty or damaged")
 
@@ -109,7 +109,19 @@ func WriteJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", filepath.Base(path), err)
 	}
+	if err := vacate(path); err != nil {
+		return err
+	}
 	return WriteFile(path, append(summed(b), '\n'), 0o600)
+}
+
+// vacate removes a folder that is where a record belongs. Such a record is torn, and nothing else could replace it.
+func vacate(path string) error {
+	at := held.At(path)
+	if fi, err := os.Lstat(at); err != nil || !fi.IsDir() {
+		return nil // a file is replaced; other errors are the writer's
+	}
+	return os.RemoveAll(at)
 }
 
 // CacheJSON is WriteCache for a value. It leaves a file alone that has the value already.
@@ -121,6 +133,9 @@ func CacheJSON(path string, v any) error {
 	b = summed(b)
 	if have, err := os.ReadFile(held.At(path)); err == nil && bytes.Equal(have, b) {
 		return nil
+	}
+	if err := vacate(path); err != nil {
+		return err
 	}
 	return WriteCache(path, b)
 }
@@ -162,6 +177,9 @@ func verified(b []byte) ([]byte, error) {
 // is damaged.
 func ReadJSON(path string, v any) error {
 	b, err := os.ReadFile(held.At(path))
+	if errors.Is(err, syscall.EISDIR) {
+		return fmt.Errorf("%s: %w: %w", path, ErrTorn, err)
+	}
 	if err != nil {
 		return held.Named(err, path)
 	}
