@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -152,6 +153,14 @@ func (m *Machine) FindRecord(id string) (workspace.Record, bool) {
 	}
 	r, err := workspace.Read(m.Home, git.RefName(id))
 	return r, err == nil
+}
+
+// NoRecord returns why FindRecord finds nothing: the record is damaged, or this host has no such loop.
+func (m *Machine) NoRecord(id string) error {
+	if torn, err := workspace.Torn(m.Home); err == nil && slices.Contains(torn, git.RefName(id)) {
+		return fault.New(fault.LedgerDamaged, "the workspace record of %s is damaged", id).Advise("`pawl up` makes it again from the ledger.")
+	}
+	return fault.New(fault.LoopNotFound, "this host has no loop %s", id)
 }
 
 // Author returns the identity under which the loop commits.

@@ -71,7 +71,7 @@ func (a *Proposals) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, e
 func (a *Proposals) applyRunning(ctx context.Context, in act.Apply) (act.Applied, error) {
 	r, ok := a.FindRecord(in.Loop)
 	if !ok {
-		return act.Applied{}, fault.New(fault.LoopNotFound, "this host has no loop %s", in.Loop)
+		return act.Applied{}, a.NoRecord(in.Loop)
 	}
 	ws, err := a.Workspace(ctx, r.Ref)
 	if err != nil {

@@ -125,7 +125,7 @@ func (a *Proposals) ending(ctx context.Context, in act.Apply) (*hosted.Workspace
 func (a *Proposals) ended(ctx context.Context, id string) (*hosted.Workspace, string, loop.State, error) {
 	r, ok := a.FindRecord(id)
 	if !ok {
-		return nil, "", loop.State{}, fault.New(fault.LoopNotFound, "this host has no loop %s", id)
+		return nil, "", loop.State{}, a.NoRecord(id)
 	}
 	ws, err := a.OpenWorkspace(ctx, r) // without Keep, because the loop has no trees any more
 	if err != nil {

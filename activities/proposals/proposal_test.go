@@ -1,6 +1,8 @@
 package proposals_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,6 +53,10 @@ func TestE3_TheFirstWordOnAProposalCounts(t *testing.T) {
 	require.True(t, again.Already)
 	_, err = l.ApplyHere(t.Context(), act.Apply{Loop: "y", Hash: out.Proposal.Hash, How: act.Patch})
 	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err))
+
+	require.NoError(t, os.WriteFile(filepath.Join(l.Home.Loop("x"), "workspace.json"), nil, 0o600))
+	_, err = l.ApplyHere(t.Context(), act.Apply{Loop: "x", Hash: out.Proposal.Hash, How: act.FastForward, Time: actest.When})
+	require.Equal(t, fault.LedgerDamaged, fault.CodeOf(err), "not that this host has no such loop: %v", err)
 }
 
 func TestAnAmendedContractIsAnotherOne(t *testing.T) {
