@@ -44,6 +44,9 @@ func (e *Exchange) Collect(out *act.Called, stdout string, in act.Call) (printed
 	if r.RetryAt != nil && refusal == nil {
 		refusal = &outcome.Refusal{Class: outcome.RateLimited, Until: r.RetryAt.UTC(), Said: "by its result file"}
 	}
+	if refusal == nil {
+		refusal = outcome.Unreached(out.Failure, e.models)
+	}
 	if err != nil {
 		out.Warn(err.Error())
 	}

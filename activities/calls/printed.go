@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -26,7 +27,7 @@ func (e *Exchange) doubtSuccess(ctx context.Context, ws *hosted.Workspace, in ac
 		return nil
 	}
 
-	refusal := printedRefusal(out, printed)
+	refusal := e.printedRefusal(out, printed)
 	if refusal == nil {
 		return nil
 	}
@@ -51,13 +52,13 @@ func hasOpinion(out *act.Called) bool { return out.Opinion != nil && out.Opinion
 
 // printedRefusal returns the refusal in the first or last line of what a program printed, in its description, or in the
 // last line of its stderr; nil if there is none.
-func printedRefusal(out *act.Called, printed string) *outcome.Refusal {
+func (e *Exchange) printedRefusal(out *act.Called, printed string) *outcome.Refusal {
 	stdout, _ := hosted.ReadTail(filepath.Join(out.Log, "stdout"), hosted.TailLength)
 	lines := []string{
 		firstLine(printed), lastLine(secret.Redact(strings.ToValidUTF8(string(stdout), "?"))), out.Description, lastLine(complaint(out)),
 	}
 	for _, line := range lines {
-		if refusal := outcome.InOutput(line); refusal != nil {
+		if refusal := cmp.Or(outcome.InOutput(line), outcome.Unreached(line, e.models)); refusal != nil {
 			return refusal
 		}
 	}

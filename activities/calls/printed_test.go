@@ -27,10 +27,13 @@ func TestAnErrorOfTheAPIIsNoSuccess(t *testing.T) {
 		{"the result file", `echo '{"description": "You have hit your limit · resets 3pm (UTC)"}' >"$PAWL_RESULT"`, outcome.RateLimited},
 		{"with a change", `echo x >>words.txt; echo "API Error: Rate limit reached"`, outcome.Done},
 		{"a test that speaks of it", `echo "TestLimiter: got API Error: Rate limit reached, want 200"`, outcome.Done},
+		{"the server of its model", `echo "connect ECONNREFUSED 127.0.0.1:11434"`, outcome.ProviderDown},
 		{"a server of its tests", `echo "connect ECONNREFUSED 127.0.0.1:5432"`, outcome.Done},
 		{"an error of its tests", `echo "Error: connect ECONNREFUSED 10.0.0.5:5432" >&2; echo "503 Service Unavailable"`, outcome.Done},
 		{"in the middle", `echo a; echo "API Error: Rate limit reached"; echo "then it worked: nothing to do"`, outcome.Done},
 		{"rules that doubt no success", `echo "API Error: Rate limit reached"`, outcome.Done},
+		{"the server of its model, and exit 1", `echo "connect ECONNREFUSED 127.0.0.1:11434" >&2; exit 1`, outcome.ProviderDown},
+		{"a server of its tests, and exit 1", `echo "connect ECONNREFUSED 127.0.0.1:5432" >&2; exit 1`, outcome.Failed},
 		{"exit 1", `echo "API Error: Rate limit reached"; exit 1`, outcome.Failed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -38,7 +41,7 @@ func TestAnErrorOfTheAPIIsNoSuccess(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "agent.sh")
 			require.NoError(t, os.WriteFile(file, []byte(c.script), 0o600))
 			l := actest.BeginWith(t, spec.Deny, func(_ string, doc map[string]any) {
-				doc["agent"] = map[string]any{"command": []any{"sh", file}}
+				doc["agent"] = map[string]any{"command": []any{"sh", file}, "env": map[string]any{"OLLAMA_HOST": "localhost"}}
 			})
 			l.Iterate()
 			doubt := c.name != "rules that doubt no success"
@@ -47,7 +50,7 @@ func TestAnErrorOfTheAPIIsNoSuccess(t *testing.T) {
 			require.Equal(t, c.class, out.Class, fmt.Sprintf("%+v", out))
 			require.Equal(t, c.class.Refused(), out.Refused != nil)
 			if out.Refused != nil {
-				require.True(t, out.Refused.Printed)
+				require.Equal(t, out.ExitCode == 0, out.Refused.Printed)
 			}
 		})
 	}

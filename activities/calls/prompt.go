@@ -30,6 +30,7 @@ import (
 	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/meter"
+	"pawl/internal/outcome"
 	"pawl/internal/panics"
 	"pawl/internal/proc"
 	"pawl/internal/program"
@@ -49,6 +50,7 @@ type Exchange struct {
 	label    string    // the agent in a few words, as people know it
 	spared   deskFiles // the files in which it writes for itself on the desk
 	signed   signIns   // the sign-in files that it obeys
+	models   []string  // the addresses of its models' servers, as far as its environment has them
 }
 
 // RunAgent lets the loop's supervisor run an agent. The agent gets no variables from the repository.
@@ -216,6 +218,7 @@ func (e *Exchange) Instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 	c.Env = hosted.Later(slices.Concat(agentEnvironment(c.Env, programs, own), adapter.Env(call), told, []string{
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + filepath.Join(e.Dir, resultName),
 	}))
+	e.models = outcome.Endpoints(c.Env)
 	route, why := direction(e.ws, programs, own, c.Env)
 	if e.ws.Sandbox.Use != spec.Off && why != "" { // without a sandbox it can write in the user's home; with the meter it gets no sign-ins
 		if e.signed, err = signedIn(programs, sandbox.Values(c.Env)["HOME"], c.Stdout); err != nil {
