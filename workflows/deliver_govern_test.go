@@ -380,7 +380,7 @@ func TestA1_ACheckThatFailsOnTheUnchangedCodeIsSaidFirst(t *testing.T) {
 	}
 	require.Equal(t, []string{"writer", "commit", "check", "guard", "test"}, d.ran)
 
-	d = deliver(t, map[string][]stepped{"unchanged guard": {exit1}})
+	d = deliver(t, map[string][]stepped{"unchanged guard": {exit1}, "unchanged guard-again": {exit1}})
 	p = d.run(specOfDelivery(map[string]any{"guard": commands["guard"], "test": map[string]any{"required": false}, "verify": map[string]any{"command": "check"}}))
 	require.Contains(t, p.events(loop.Warned)[0].Reason, "the guard command fails on the unchanged code", "without tests, too")
 
