@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"pawl/activities/baselines"
@@ -21,7 +22,7 @@ func (f *Findings) ran(w *steps.Work, result interface{ Core() *act.Outcome }) {
 	if o.Warning != "" || o.Stop != "" || o.Interrupted || len(o.Altered) > 0 {
 		f.unsure = true
 	}
-	mayFail := w.In.Key.Name == "test" || w.In.Key.Name == "guard" // in a delivery, whose task that may be
+	mayFail := slices.Contains([]string{"test", "guard", guardAgain}, w.In.Key.Name) // in a delivery, whose task that may be
 	knownToFail := mayFail && o.ExitCode > 0 && !o.Missing()
 	if w.In.Key.Name != steps.CanaryStep && !o.OK() && !knownToFail {
 		f.unsure = true

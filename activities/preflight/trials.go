@@ -133,7 +133,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			return rules.RetriesGuard(govern.GuardFailure{Retried: retried, Failing: last.Failing, Final: final, InTime: true})
 		}, func(n int, _ act.Outcome) (act.Outcome, error) {
 			tell("guard")
-			return run("guard-again", n)
+			return run(guardAgain, n)
 		})
 		if done, err := over("guard", r, err); done {
 			return err
@@ -215,6 +215,9 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	}
 	return nil
 }
+
+// guardAgain is the name of the further runs of a guard that failed, in a loop too.
+const guardAgain = "guard-again"
 
 // VerifyAgain is the name of the step that finds out whether the metric varies. It is announced for each measurement.
 const VerifyAgain = "verify again"
