@@ -59,8 +59,8 @@ func (a *app) diff(ctx context.Context, s *session, id string, stat bool) error 
 		return err
 	}
 	if _, here := s.Record(id); !here {
-		return fault.New(fault.PreconditionFailed, "the store of the loop %s is on another host (%s)", id, r.State.Host).
-			Advise("Run this there, or `git diff " + r.State.Footing() + " " + r.State.Branch + "` in the repository.")
+		return s.Torn(id, fault.New(fault.PreconditionFailed, "the store of the loop %s is on another host (%s)", id, r.State.Host).
+			Advise("Run this there, or `git diff "+r.State.Footing()+" "+r.State.Branch+"` in the repository."))
 	}
 	store, err := s.Store(ctx, id)
 	if err != nil {

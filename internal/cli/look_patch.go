@@ -111,9 +111,13 @@ const mostPaged = 64 << 20
 
 // open makes the pages of the change that waits, of a loop on this host. If there is nothing to show, it says so.
 func (a *app) open(ctx context.Context, s *session, id string, p patch) *pages {
+	if _, here := s.Record(id); !here {
+		a.explain(s.Torn(id, fault.New(fault.PreconditionFailed, "the change of %s is on another host, and can't be shown here", id)))
+		return nil
+	}
 	store, err := s.Store(ctx, id)
 	if err != nil {
-		a.say("the change is on another host, and can't be shown here")
+		a.explain(err)
 		return nil
 	}
 	var text bytes.Buffer

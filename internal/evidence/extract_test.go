@@ -169,6 +169,8 @@ func TestP5_NoNumberSaysWhatWasSeen(t *testing.T) {
 		{"a decimal comma in what the pattern found", "x: 0,75", `x: (.*)`, `a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern: "0,75"`},
 		{"two small durations side by side", "mean 2 s 200 ms", "", `this may be one number or two; print one number, or set verify.pattern: "2 s 200 ms"`},
 		{"a time of day, or minutes and seconds", "elapsed 1:02", "", `this may be one number or two; print one number, or set verify.pattern: "1:02"`},
+		{"a deviation", "mean: 5 ± 2 ms", "", `this may be one number or two; print one number, or set verify.pattern: "± 2"`},
+		{"a deviation in ASCII", "5.1 +/-0.2", "", `this may be one number or two; print one number, or set verify.pattern: "+/-0.2"`},
 		{"out of range", "1e999999999", "", `the number is out of range: "1e999999999"`},
 		{"METRIC NaN with numbers about", "5\nMETRIC x=NaN\n7", "", `the line METRIC x= has no number: "NaN"`},
 		{"METRIC empty", "METRIC x=\n7", "", `the line METRIC x= has no number: ""`},

@@ -44,6 +44,7 @@ var minus = []byte("\u2212")
 //   - "0,75" is one token, a pair: 0.75 in some locales, a list of two in others. More numbers with commas are a list, and
 //     so is "utf8,75".
 //   - "1h30m" and "1m2.5s" are one number, in seconds: 5400 and 62.5. See [duration]. "2s 200ms" is a pair.
+//   - "± 2" is a pair: it belongs to the number before it.
 //   - "1:02.50" is 62.5, in seconds. "1:02" is a pair: it may be a time of day, too.
 //   - NaN, Inf and Infinity as separate words are found too, as notFinite, so that "epoch 3: loss NaN" is not read
 //     as 3.
@@ -63,6 +64,9 @@ func scan(b []byte, i int) (token, int) {
 				continue
 			}
 			end, grouped, apart := numberEnd(b, i)
+			if sign := deviationSign(b, i); sign < i {
+				return token{kind: number, from: sign, to: end, text: string(b[sign:end]), pair: true}, end
+			}
 			switch before := at(b, i-1); at(b, end) { // this is done for each number of megabytes
 			case ' ', 'd', 'h', 'm', 's', 'u', 'n', "µ"[0], "μ"[0]:
 				if text, end, pair := duration(b, i); end > i {
@@ -107,6 +111,25 @@ func scan(b []byte, i int) (token, int) {
 	}
 	return token{}, i
 }
+
+// deviationSign returns where "±" or "+/-" begins before the number at i, and i if there is none.
+func deviationSign(b []byte, i int) int {
+	before := b[:i]
+	for len(before) > 0 && before[len(before)-1] == ' ' {
+		before = before[:len(before)-1]
+	}
+	for _, sign := range deviationSigns {
+		if bytes.HasSuffix(before, sign) {
+			return len(before) - len(sign)
+		}
+	}
+	if b[i] == '-' && bytes.HasSuffix(b[:i], []byte("+/")) {
+		return i - len("+/")
+	}
+	return i
+}
+
+var deviationSigns = [][]byte{[]byte("±"), []byte("+/-")}
 
 // endsName reports whether the digits at i, or the hyphen before them, belong to a name: "utf8", "BenchmarkSort-8".
 func endsName(b []byte, i int) bool {

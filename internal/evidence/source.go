@@ -21,10 +21,9 @@ type Source struct {
 	// Line is the line of the last number, without its numbers. Lines is how many such lines there are, 0 if not known.
 	Line  string `json:"line,omitempty"`
 	Lines int    `json:"lines,omitempty"`
-	// Repeats is how often the METRIC or the pattern was found, 0 if that is not known or varies. Steady says that two
-	// measurements had as many; then a later output with fewer has no number.
-	Repeats int  `json:"repeats,omitempty"`
-	Steady  bool `json:"steady,omitempty"`
+	// Repeats is how often the METRIC or the pattern was found, 0 if that is not known, is one or varies. A later output
+	// with fewer has no number.
+	Repeats int `json:"repeats,omitempty"`
 }
 
 // Output is what a command printed. If part of its stdout was left out, Stdout is the start, Tail the end, and Found has
@@ -75,7 +74,7 @@ func Read(out Output, s Search) (Reading, error) {
 		return reading, err
 	}
 	source, again := s.wanted("")
-	if again && source.Steady && !s.Unchanged && reading.Repeats > 0 && reading.Repeats < source.Repeats {
+	if again && !s.Unchanged && reading.Repeats > 0 && reading.Repeats < source.Repeats {
 		why := fmt.Sprintf("the unchanged code prints it %s, and this output %s; the last one is", Counted(source.Repeats, "time"), Counted(reading.Repeats, "time"))
 		return Reading{}, &NoNumber{why, quote(reading.Value.String())}
 	}
@@ -191,12 +190,8 @@ func instead(out Output, found []metricAt, source Source) *NoNumber {
 
 // with returns the source after another measurement, in which the number was found so often.
 func (s Source) with(repeats int) Source {
-	switch {
-	case s.Repeats == 0 || repeats == 0:
-	case s.Repeats == repeats:
-		s.Steady = true
-	default:
-		s.Repeats, s.Steady = 0, false
+	if repeats != 0 && repeats != s.Repeats {
+		s.Repeats = 0
 	}
 	return s
 }

@@ -56,6 +56,9 @@ func TestP5_ANumberIsReadWhereTheBaselinesWas(t *testing.T) {
 		{name: "METRIC with a longer name", base: "METRIC ms=120", change: "METRIC ms_setup=3"},
 		{name: "METRIC and a new name behind it", base: "METRIC ms=120", change: "METRIC ms=110\nMETRIC errors=0", want: "110"},
 		{name: "METRIC and a new name before it", base: "METRIC ms=120", change: "METRIC errors=0\nMETRIC ms=110", want: "110"},
+		{name: "METRIC of the same name fewer times", base: "METRIC ms=125\nMETRIC ms=120", change: "METRIC ms=60"},
+		{name: "METRIC of the same name more often", base: "METRIC ms=125\nMETRIC ms=120", change: "METRIC ms=9\nMETRIC ms=8\nMETRIC ms=110", want: "110"},
+		{name: "a pattern that matches fewer times", base: "time: 125\ntime: 120", change: "time: 60", pattern: `time: (\d+)`},
 		{name: "no output", base: "METRIC ms=120", change: ""},
 		{name: "a pattern that no longer matches", base: "time: 120", change: "3 errors", pattern: `time: (\d+)`},
 		{name: "a pattern that matches beside METRIC", base: "time: 120", change: "METRIC ms=3\ntime: 110", pattern: `time: (\d+)`, want: "110"},
@@ -171,7 +174,7 @@ func TestP5_AMETRICIsFoundWhereverItIsPrinted(t *testing.T) {
 		{"[a] METRIC ms=3\n[b] METRIC ms=5", "", "refused"},
 		{"METRIC ms=3\n[b] METRIC ms=5", "", "refused"},
 		{"2026-03-27 14:02:11 METRIC ms=120", "2026-03-28 09:12:45 METRIC ms=110", "110"},
-		{"[0.123] METRIC ms=120\n[0.456] METRIC ms=121", "[0.223] METRIC ms=110", "110"},
+		{"[0.123] METRIC ms=120\n[0.456] METRIC ms=121", "[0.223] METRIC ms=111\n[0.344] METRIC ms=110", "110"},
 		{"bench-1  | METRIC ms=120", "bench-1 | METRIC ms=110", "110"},
 		{"okMETRIC ms=120\n3.2s", "okMETRIC ms=110\n3.1s", "110"},
 		{"100%METRIC ms=120\n3.2s", "100%METRIC ms=240\n3.1s", "240"},
@@ -301,7 +304,7 @@ func TestP5_FewerOfTheSameLineAreNoNumber(t *testing.T) {
 		{"progress that varies", "", []string{"METRIC ms=120\nMETRIC ms=121\nMETRIC ms=122\n", "METRIC ms=119\nMETRIC ms=120\n", "METRIC ms=119\nMETRIC ms=120\n"}, "METRIC ms=20\n", true},
 		{"fewer in the last measurement", "", []string{"METRIC ms=120\nMETRIC ms=121\n", "METRIC ms=119\nMETRIC ms=120\n", "METRIC ms=119\n"}, "METRIC ms=20\n", true},
 		{"one line", "", []string{"METRIC ms=120\n", "METRIC ms=119\n"}, "METRIC ms=20\n", true},
-		{"measured once", "", []string{"METRIC ms=120\nMETRIC ms=121\n"}, "METRIC ms=20\n", true},
+		{"measured once", "", []string{"METRIC ms=120\nMETRIC ms=121\n"}, "METRIC ms=20\n", false},
 		{"fewer matches", `took (\d+)`, []string{"took 9\ntook 8\n", "took 9\ntook 9\n"}, "took 1\n", false},
 	} {
 		search := evidence.Search{Unchanged: true}
