@@ -326,6 +326,8 @@ func TestAContractIsOneScreenAndVShowsAllOfIt(t *testing.T) {
 	require.Contains(t, text, "note: verify takes 1m3s\nv shows all of it. Approve this contract and start? [y/n] ")
 	require.Equal(t, 1, strings.Count(text, "verify takes 1m3s"), text)
 	require.Equal(t, 2, strings.Count(text, "Contract of loop-1"), "first the summary, then all of it")
+	require.NotContains(t, text, "opened: branch", "the contract names it")
+	require.NotContains(t, text, "started by", "who answers knows it")
 	require.Len(t, f.taken(), 1)
 }
 

@@ -101,7 +101,7 @@ func (a *app) completeSpec(ctx context.Context, first *firstSpec, found *draft.R
 		return nil
 	}
 	for first.options.Command == "" {
-		command, err := a.asks(ctx, "No known agent is on the PATH. Which command starts yours? (prompt on stdin): ")
+		command, err := a.asks(ctx, "No known agent found. Which command starts yours (prompt on stdin)? ")
 		if err != nil {
 			return err
 		}

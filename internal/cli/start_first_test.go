@@ -60,7 +60,7 @@ func TestRunWithoutASpecProposesCommitsAndStartsOne(t *testing.T) {
 			goal:    "Make what the benchmarks measure faster", program: "claude",
 		},
 		"with a program of one's own": {
-			answers: [][2]string{{"Goal [Enter: ", "Make it: fast"}, {"Which command starts yours?", "sh agent.sh"}},
+			answers: [][2]string{{"Goal [Enter: ", "Make it: fast"}, {"Which command starts yours", "sh agent.sh"}},
 			goal:    "Make it: fast", program: "sh agent.sh",
 		},
 	} {
@@ -184,7 +184,7 @@ func TestRunWithoutASpecAsksNothingAboutASpecThatCannotStart(t *testing.T) {
 	}{
 		"no program for the metric": {lacks: "go", typed: [][2]string{{"Goal [", ""}}, says: "go"},
 		"no such agent": {
-			lacks: "claude", typed: [][2]string{{"Goal [", ""}, {"Which command starts yours?", "nowhere --fast"}}, says: "nowhere",
+			lacks: "claude", typed: [][2]string{{"Goal [", ""}, {"Which command starts yours", "nowhere --fast"}}, says: "nowhere",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -214,10 +214,19 @@ func (f *follower) show(events []loop.Event) {
 			f.approved = true
 			f.showWarnings()
 		}
-		if line, ofNote := style.Note(e); ofNote {
+		if line, ofNote := style.Note(e); ofNote && !f.knownHere(e) {
 			f.screen.Print(line)
 		}
 	}
+}
+
+// knownHere reports whether an event says what the contract shows to the person who is asked here, or what that person
+// has just answered.
+func (f *follower) knownHere(e loop.Event) bool {
+	if !f.terminal() || f.o.yes || f.o.watch {
+		return false
+	}
+	return e.Type == loop.LoopOpened || e.Type == loop.AutonomyStarted && e.By == config.User()
 }
 
 // showWarnings shows the warnings that no contract has shown.

@@ -167,9 +167,6 @@ func golang(t tree) Repository {
 
 const numberLast = "; it has to print its number last, or as METRIC name=number"
 
-// slowly warns about the time of a benchmark that nobody has tried yet.
-const slowly = "; it may take minutes for each change: pawl validate says how long"
-
 // benchmark returns the metric of a command that may take minutes. Its direction is not known.
 func benchmark(goal, command, why string) Metric {
 	return Metric{Goal: goal, Command: command, Timeout: "5m", Why: why}

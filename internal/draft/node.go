@@ -108,7 +108,7 @@ func node(t tree) Repository {
 		checks = append(checks, "npx --no-install tsc --noEmit")
 	}
 	r.Check = cmp.Or(checks...)
-	why := func(script string) string { return "the script " + script + " of package.json" + numberLast + slowly }
+	why := func(script string) string { return "the script " + script + " of package.json" + numberLast }
 	if script, benches := list.First([]string{"bench", "benchmark", "benchmarks", "perf"}, has); benches {
 		r.Metric = benchmark("Improve what the benchmark measures", run(script), why(script))
 	} else if script, sizes := list.First([]string{"size", "size-limit", "bundlesize"}, has); sizes {

@@ -40,7 +40,7 @@ func (t tree) makefile() (r Repository) {
 		t.miss(absent(lacks) + ", so the check is not make " + name) // a loop can work without a check, but not with one that always fails
 	}
 	if name, benches := list.First([]string{"bench", "benchmark", "measure"}, has); benches {
-		r.Metric = benchmark("Improve what the benchmark measures", "make --silent "+name, "the target "+name+" of the Makefile"+numberLast+slowly)
+		r.Metric = benchmark("Improve what the benchmark measures", "make --silent "+name, "the target "+name+" of the Makefile"+numberLast)
 	}
 	return r
 }

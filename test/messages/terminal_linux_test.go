@@ -142,7 +142,7 @@ func TestPersonAtATerminal(t *testing.T) {
 		w := world.New(t, world.Raises)
 		w.Set(doc{"verify": doc{"command": "until [ -e " + w.Dir + "/measure ]; do sleep 0.05; done; sh measure.sh"}})
 		c := atTerminal(w, "run", w.SpecFile())
-		c.sees("opened: ")
+		c.sees("Temporal UI")
 		c.types("y\n") // before anything is asked: no answer to what was not seen
 		w.Write("measure", "")
 		c.sees("and start? [y/n] ")
