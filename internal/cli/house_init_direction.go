@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,8 +32,7 @@ func installed(ctx context.Context, root string) func(string) bool {
 		}
 		python, module, of := strings.Cut(program, " -m ")
 		if environment, own := strings.CutSuffix(python, "/bin/python"); of && own {
-			found, err := fs.Glob(os.DirFS(root), environment+"/lib/python3*/site-packages/"+module)
-			is = err == nil && len(found) > 0
+			is = hasModule(filepath.Join(root, environment), module)
 		} else if of {
 			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			defer cancel()
@@ -44,6 +45,34 @@ func installed(ctx context.Context, root string) func(string) bool {
 		known[program] = is
 		return is
 	}
+}
+
+// hasModule reports whether a virtual environment has a module, also one that it takes from the Python that it is of.
+func hasModule(environment, module string) bool {
+	if found(environment, "lib/python3*/site-packages/"+module) {
+		return true
+	}
+	text, err := os.ReadFile(filepath.Join(environment, "pyvenv.cfg"))
+	if err != nil {
+		return false
+	}
+	settings := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(line, "=")
+		settings[strings.TrimSpace(key)] = strings.TrimSpace(value)
+	}
+	if settings["include-system-site-packages"] != "true" || !filepath.IsAbs(settings["home"]) {
+		return false
+	}
+	return found(filepath.Dir(settings["home"]), "lib/python3*/*-packages/"+module, "local/lib/python3*/*-packages/"+module)
+}
+
+// found reports whether a folder has a file that matches one of these globs.
+func found(dir string, globs ...string) bool {
+	return slices.ContainsFunc(globs, func(glob string) bool {
+		files, err := fs.Glob(os.DirFS(dir), glob)
+		return err == nil && len(files) > 0
+	})
 }
 
 // settleMetric asks a person for the command of the metric, if nothing was found that measures, and finds out whether

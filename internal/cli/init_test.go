@@ -240,6 +240,27 @@ func TestInitSeesAnEnvironmentOfPython(t *testing.T) {
 	require.Contains(t, strings.Join(strings.Fields(out), " "), "pytest is in .venv, which is not active: activate it (. .venv/bin/activate)")
 }
 
+// TestInitSeesWhatAVirtualEnvironmentTakesFromTheSystem, which it does only if its settings say so.
+func TestInitSeesWhatAVirtualEnvironmentTakesFromTheSystem(t *testing.T) {
+	for takes, want := range map[string]bool{"true": true, "false": false} {
+		t.Run(takes, func(t *testing.T) {
+			root := initWorld(t, true)
+			require.NoError(t, os.Remove(filepath.Join(root, "go.mod")))
+			system := t.TempDir()
+			require.NoError(t, os.MkdirAll(filepath.Join(system, "lib/python3/dist-packages/pytest"), 0o700))
+			require.NoError(t, os.MkdirAll(filepath.Join(root, ".venv/lib/python3.12/site-packages"), 0o700))
+			settings := "home = " + system + "/bin\ninclude-system-site-packages = " + takes + "\n"
+			require.NoError(t, os.WriteFile(filepath.Join(root, ".venv/pyvenv.cfg"), []byte(settings), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(root, ".gitignore"), []byte(".venv\n"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(root, "test_a.py"), []byte("def test_a(): pass\n"), 0o600))
+			code, out, stderr := execute(t, "init", "--direction", "lower", root)
+			require.Equal(t, 0, code, stderr)
+			seen := strings.Contains(strings.Join(strings.Fields(out), " "), "pytest is in .venv, which is not active")
+			require.Equal(t, want, seen, out)
+		})
+	}
+}
+
 // A benchmark whose direction is unknown is tried in a clone; if its output does not tell, a person is asked.
 func TestInitTriesABenchmarkRatherThanGuessItsDirection(t *testing.T) {
 	path := os.Getenv("PATH")
