@@ -252,6 +252,7 @@ func TestInitSeesWhatAVirtualEnvironmentTakesFromTheSystem(t *testing.T) {
 			settings := "home = " + system + "/bin\ninclude-system-site-packages = " + takes + "\n"
 			require.NoError(t, os.WriteFile(filepath.Join(root, ".venv/pyvenv.cfg"), []byte(settings), 0o600))
 			require.NoError(t, os.WriteFile(filepath.Join(root, ".gitignore"), []byte(".venv\n"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(root, "pyproject.toml"), []byte("[tool.pytest.ini_options]\n"), 0o600))
 			require.NoError(t, os.WriteFile(filepath.Join(root, "test_a.py"), []byte("def test_a(): pass\n"), 0o600))
 			code, out, stderr := execute(t, "init", "--direction", "lower", root)
 			require.Equal(t, 0, code, stderr)
