@@ -12,21 +12,21 @@ import (
 
 	"go.temporal.io/sdk/worker"
 
-	"pawl/internal/acp"
+	"pawl/internal/agent/acp"
 	"pawl/internal/cli"
-	"pawl/internal/doctor"
+	"pawl/internal/cli/doctor"
 	"pawl/internal/engine"
-	"pawl/internal/headroom"
-	"pawl/internal/host"
-	"pawl/internal/pass"
-	"pawl/internal/proc"
+	"pawl/internal/engine/auth"
+	"pawl/internal/engine/headroom"
+	"pawl/internal/exec/supervisor"
+	hostworker "pawl/internal/worker"
 )
 
 func main() {
 	headroom.Release()
-	acp.Main()  // never returns where this process speaks to an agent
-	proc.Main() // never returns where this process is a loop's supervisor
-	host.Pin()
+	acp.Main()        // never returns where this process speaks to an agent
+	supervisor.Main() // never returns where this process is a loop's supervisor
+	hostworker.Pin()
 	// Else the SDK reads the whole binary, the server with it, to make a checksum.
 	worker.SetBinaryChecksum("pawl")
 	signals := make(chan os.Signal, 4)
@@ -40,13 +40,13 @@ func main() {
 // slack is how much garbage may lie about beside as much as lives.
 var slack []byte
 
-func share(ctx context.Context, dir string, auth pass.Wish, logger *slog.Logger) (cli.Engine, error) {
+func share(ctx context.Context, dir string, auth auth.Wish, logger *slog.Logger) (cli.Engine, error) {
 	// The engine makes much garbage of little data: twenty megabytes live, collected ten times a
 	// second. A step's time is mostly the processor's, so memory is spent on it, and no more of it
 	// where more lives: what is never written to takes none, but counts for when to collect.
 	slack = make([]byte, 80<<20)
 	runtime.KeepAlive(slack)
-	e, err := engine.Share(ctx, engine.Options{Dir: dir, Auth: auth, Logger: logger, SearchAttributes: host.SearchAttributes})
+	e, err := engine.Share(ctx, engine.Options{Dir: dir, Auth: auth, Logger: logger, SearchAttributes: hostworker.SearchAttributes})
 	if err != nil {
 		return nil, err // and not a nil *Engine in an interface that is none
 	}

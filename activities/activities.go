@@ -4,7 +4,7 @@
 //
 // Each subject has a package: hosted, contracts, recording, changes, proposals, steps, calls, opening, preflight and
 // stewards, in this order; none imports a later one. This package puts them together and registers them by name.
-// Start at Activities, then hosted.Workspace, which is everything that a loop has on this host. Each package has its
+// Start at Activities, then workspace.Workspace, which is everything that a loop has on this host. Each package has its
 // own tests; actest has what they share.
 package activities
 
@@ -12,39 +12,39 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 
-	"pawl/activities/calls"
-	"pawl/activities/changes"
-	"pawl/activities/hosted"
-	"pawl/activities/opening"
-	"pawl/activities/proposals"
-	"pawl/activities/recording"
-	"pawl/activities/steps"
-	"pawl/activities/stewards"
-	"pawl/internal/act"
+	"pawl/activities/agentcall"
+	"pawl/activities/command"
+	"pawl/activities/commit"
+	"pawl/activities/open"
+	"pawl/activities/proposal"
+	"pawl/activities/record"
+	"pawl/activities/steward"
+	"pawl/activities/workspace"
 	"pawl/internal/home"
+	"pawl/internal/loop/api"
 )
 
 // Activities are this host's activities. One value serves all loops of a worker.
 type Activities struct {
-	*hosted.Workspaces
-	*recording.Recorder
-	*recording.Mender
-	*changes.Committer
-	*proposals.Proposals
-	*steps.Runner
-	*calls.Caller
-	*opening.Opener
-	*stewards.Stewards
+	*workspace.Workspaces
+	*record.Recorder
+	*record.Mender
+	*commit.Committer
+	*proposal.Proposals
+	*command.Runner
+	*agentcall.Caller
+	*open.Opener
+	*steward.Stewards
 }
 
 // New returns the activities of the host.
 func New(h home.Home, host, queue, namespace string, attributes bool) *Activities {
-	all := hosted.New(h, host, queue, namespace, attributes)
-	runner := steps.New(all)
-	opener := &opening.Opener{Runner: runner}
+	all := workspace.New(h, host, queue, namespace, attributes)
+	runner := command.New(all)
+	opener := &open.Opener{Runner: runner}
 	return &Activities{
-		Workspaces: all, Recorder: &recording.Recorder{Workspaces: all}, Mender: &recording.Mender{Workspaces: all}, Committer: &changes.Committer{Workspaces: all}, Proposals: &proposals.Proposals{Workspaces: all},
-		Runner: runner, Caller: &calls.Caller{Runner: runner}, Opener: opener, Stewards: &stewards.Stewards{Opener: opener},
+		Workspaces: all, Recorder: &record.Recorder{Workspaces: all}, Mender: &record.Mender{Workspaces: all}, Committer: &commit.Committer{Workspaces: all}, Proposals: &proposal.Proposals{Workspaces: all},
+		Runner: runner, Caller: &agentcall.Caller{Runner: runner}, Opener: opener, Stewards: &steward.Stewards{Opener: opener},
 	}
 }
 
@@ -57,23 +57,23 @@ func register(r worker.ActivityRegistry, all map[string]any) {
 // RegisterShared registers what any host may do.
 func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
 	register(r, map[string]any{
-		act.OpenName: a.Open, act.OpenStewardName: a.OpenSteward, act.FindName: a.Find, act.PlaceName: a.Place, act.NotifyName: a.Notify,
-		act.ReadChildName: a.ReadChild,
+		api.OpenName: a.Open, api.OpenStewardName: a.OpenSteward, api.FindName: a.Find, api.PlaceName: a.Place, api.NotifyName: a.Notify,
+		api.ReadChildName: a.ReadChild,
 	})
 }
 
 // RegisterAgents registers the activities that run agents.
 func (a *Activities) RegisterAgents(r worker.ActivityRegistry) {
-	register(r, map[string]any{act.CallName: a.CallAgent, act.PlanTaskName: a.PlanTask})
+	register(r, map[string]any{api.CallName: a.CallAgent, api.PlanTaskName: a.PlanTask})
 }
 
 // RegisterTrees registers the work on this host's trees.
 func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 	a.RegisterAgents(r)
 	register(r, map[string]any{
-		act.CheckName: a.Check, act.VerifyName: a.Verify, act.GuardName: a.Guard, act.TestName: a.Test, act.CanaryName: a.Canary, act.ProgressName: a.Progress,
-		act.CommitName: a.Commit, act.TakeName: a.Take, act.SettleName: a.Settle, act.RecordName: a.Record, act.ProposeName: a.Propose, act.CloseName: a.Close,
-		act.AmendName: a.Amend, act.ReviewName: a.Review, act.ApplyName: a.Apply, act.RecordTasksName: a.RecordTasks,
-		act.JoinName: a.Join, act.ValidateName: a.Validate,
+		api.CheckName: a.Check, api.VerifyName: a.Verify, api.GuardName: a.Guard, api.TestName: a.Test, api.CanaryName: a.Canary, api.ProgressName: a.Progress,
+		api.CommitName: a.Commit, api.TakeName: a.Take, api.SettleName: a.Settle, api.RecordName: a.Record, api.ProposeName: a.Propose, api.CloseName: a.Close,
+		api.AmendName: a.Amend, api.ReviewName: a.Review, api.ApplyName: a.Apply, api.RecordTasksName: a.RecordTasks,
+		api.JoinName: a.Join, api.ValidateName: a.Validate,
 	})
 }

@@ -14,12 +14,12 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"pawl/activities"
-	"pawl/internal/act"
 	"pawl/internal/home"
 	"pawl/internal/loop"
+	"pawl/internal/loop/api"
 	"pawl/internal/spec"
-	"pawl/test/actest"
-	"pawl/test/gittest"
+	"pawl/test/harness/actest"
+	"pawl/test/harness/gittest"
 )
 
 // beats records every heartbeat, and every activity that starts.
@@ -105,19 +105,19 @@ func TestEveryActivityBeatsWhileItWorks(t *testing.T) {
 func TestAStepsBeatsTellWhatItHasSpent(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	proceed := filepath.Join(l.Opened.Desk, "proceed")
-	var told []act.Live
+	var told []api.Live
 	env := actest.Environment(l.Activities, &beats{beat: func(details ...any) {
 		if len(details) == 1 {
-			told = append(told, details[0].(act.Live))
+			told = append(told, details[0].(api.Live))
 		}
 		if n := len(told); n > 1 && told[n-1].Usage.ActiveMs > told[n-2].Usage.ActiveMs {
 			gittest.Write(t, proceed, "")
 		}
 	}})
 	env.RegisterActivity(l.Check)
-	value, err := env.ExecuteActivity(l.Check, act.Check{Step: l.Step(1), Command: "until test -e " + proceed + "; do sleep 0.1; done"})
+	value, err := env.ExecuteActivity(l.Check, api.Check{Step: l.Step(1), Command: "until test -e " + proceed + "; do sleep 0.1; done"})
 	require.NoError(t, err)
-	var out act.Checked
+	var out api.Checked
 	require.NoError(t, value.Get(&out))
 	require.Zero(t, out.ExitCode)
 	require.FileExists(t, proceed)
@@ -127,10 +127,10 @@ func TestAStepsBeatsTellWhatItHasSpent(t *testing.T) {
 // reported.
 func TestWhatAnEarlierAttemptToldIsToldAgain(t *testing.T) {
 	a := activities.New(home.Home{Dir: t.TempDir()}, "host", "pawl", "default", false)
-	before := act.Live{Usage: loop.Usage{ToolCalls: 3, ActiveMs: 50}, Tool: "Edit"}
-	seen := make(chan act.Live, 10)
+	before := api.Live{Usage: loop.Usage{ToolCalls: 3, ActiveMs: 50}, Tool: "Edit"}
+	seen := make(chan api.Live, 10)
 	env := actest.Environment(a, &beats{
-		beat: func(details ...any) { seen <- details[0].(act.Live) },
+		beat: func(details ...any) { seen <- details[0].(api.Live) },
 		do: func(func() (any, error)) (any, error) {
 			require.Equal(t, before, <-seen)
 			return nil, os.ErrDeadlineExceeded
@@ -138,6 +138,6 @@ func TestWhatAnEarlierAttemptToldIsToldAgain(t *testing.T) {
 	})
 	env.SetHeartbeatDetails(before)
 	env.RegisterActivity(a.CallAgent)
-	_, err := env.ExecuteActivity(a.CallAgent, act.Call{})
+	_, err := env.ExecuteActivity(a.CallAgent, api.Call{})
 	require.Error(t, err)
 }

@@ -10,8 +10,8 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 
-	"pawl/internal/act"
-	"pawl/internal/held"
+	"pawl/internal/lib/fsutil/dirfd"
+	"pawl/internal/loop/api"
 )
 
 // Interceptors returns the interceptors for every activity of a worker.
@@ -56,7 +56,7 @@ func (a *Activities) reported(ctx context.Context, in *interceptor.ExecuteActivi
 	info := activity.GetInfo(ctx)
 	attrs := []slog.Attr{slog.String("loop", info.WorkflowExecution.ID)}
 	for _, arg := range in.Args {
-		if of, ok := arg.(act.Concern); ok {
+		if of, ok := arg.(api.Concern); ok {
 			iteration, what, name := of.Concerns()
 			attrs = append(attrs, slog.Int("iteration", iteration), slog.String(what, name))
 		}
@@ -74,7 +74,7 @@ func known(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := held.Known(err.Error())
+	text := dirfd.Known(err.Error())
 	if _, told := errors.AsType[*temporal.ApplicationError](err); told || text == err.Error() {
 		return err
 	}
@@ -104,7 +104,7 @@ func (a *Activities) mended(ctx context.Context, in *interceptor.ExecuteActivity
 			return out, err
 		}
 	}
-	if needing, ok := in.Args[0].(act.Needing); ok {
+	if needing, ok := in.Args[0].(api.Needing); ok {
 		if lost := a.Lost(ctx, of.Workspace(), needing.Needs(), err); lost != nil {
 			return nil, lost
 		}

@@ -3,7 +3,7 @@ package activities_test
 import (
 	"testing"
 
-	"pawl/test/actest"
+	"pawl/test/harness/actest"
 )
 
 func TestMain(m *testing.M) { actest.Main(m) }

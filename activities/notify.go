@@ -7,21 +7,21 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"pawl/activities/hosted"
-	"pawl/internal/act"
-	"pawl/internal/notify"
+	"pawl/activities/workspace"
+	"pawl/internal/integrations/notify"
+	"pawl/internal/loop/api"
 )
 
 // notifyBound is how long one attempt to notify somebody may take.
 const notifyBound = 30 * time.Second
 
 // Notify notifies one receiver of spec.notify. A command runs in the user's repository, if that is on this host.
-func (a *Activities) Notify(ctx context.Context, in act.Notify) error {
+func (a *Activities) Notify(ctx context.Context, in api.Notify) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyBound)
 	defer cancel()
 	dir, leave := a.Workplace(in.Ref)
 	defer leave()
-	err := notify.Send(ctx, in.To, in.Notice, hosted.Notifying(), dir)
+	err := notify.Send(ctx, in.To, in.Notice, workspace.Notifying(), dir)
 	if final, ok := errors.AsType[*notify.Final](err); ok {
 		return temporal.NewNonRetryableApplicationError(final.Error(), "Notify", nil)
 	}

@@ -11,10 +11,10 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"pawl/activities"
-	"pawl/internal/act"
 	"pawl/internal/home"
+	"pawl/internal/home/hostrecord"
 	"pawl/internal/loop"
-	"pawl/internal/workspace"
+	"pawl/internal/loop/api"
 )
 
 func TestACommandThatTellsRunsInTheRepositoryWithoutSecrets(t *testing.T) {
@@ -22,9 +22,9 @@ func TestACommandThatTellsRunsInTheRepositoryWithoutSecrets(t *testing.T) {
 	t.Setenv("SLACK_TOKEN", "hush")
 	t.Setenv("PAWL_HOME", "/elsewhere")
 	require.NoError(t, os.MkdirAll(h.Loop("demo-1"), 0o700))
-	require.NoError(t, workspace.Write(h, workspace.Record{Loop: "demo-1", Ref: "demo-1", FirstRun: "run-1", Repo: repository}))
+	require.NoError(t, hostrecord.Write(h, hostrecord.Record{Loop: "demo-1", Ref: "demo-1", FirstRun: "run-1", Repo: repository}))
 	a := activities.New(h, "host", "", "default", false)
-	in := act.Notify{Ref: "demo-1", To: `env >seen`, Notice: act.Notice{Loop: "demo-1", Event: loop.GateOpened}}
+	in := api.Notify{Ref: "demo-1", To: `env >seen`, Notice: api.Notice{Loop: "demo-1", Event: loop.GateOpened}}
 	require.NoError(t, a.Notify(t.Context(), in))
 	seen, err := os.ReadFile(filepath.Join(repository, "seen"))
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestWhoRefusesToBeToldIsNotAskedAgain(t *testing.T) {
 	a := activities.New(home.Home{Dir: t.TempDir()}, "host", "", "default", false)
 	for status, again := range map[int]bool{http.StatusNotFound: false, http.StatusServiceUnavailable: true} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
-		err := a.Notify(t.Context(), act.Notify{To: server.URL})
+		err := a.Notify(t.Context(), api.Notify{To: server.URL})
 		server.Close()
 		require.Error(t, err)
 		var app *temporal.ApplicationError

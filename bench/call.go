@@ -14,10 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"pawl/internal/meter"
-	"pawl/internal/meter/tally"
-	"pawl/internal/proc"
-	"pawl/internal/sandbox"
+	"pawl/internal/exec/llmproxy"
+	"pawl/internal/exec/sandbox"
+	"pawl/internal/exec/supervisor"
+	"pawl/internal/exec/usage"
 )
 
 // The size of an agent's call here: requests as large as in the middle of a session, one after the other, to a model
@@ -72,15 +72,15 @@ func call(dir string, rounds int) error {
 		return err
 	}
 	under := func(name string, metered bool) (took, peak float64, err error) {
-		s, err := proc.Start("bench-"+name+strconv.Itoa(os.Getpid()), sandbox.ByNothing)
+		s, err := supervisor.Start("bench-"+name+strconv.Itoa(os.Getpid()), sandbox.ByNothing)
 		if err != nil {
 			return 0, 0, err
 		}
 		defer s.Close()
-		c := proc.Command{Argv: []string{self}, Dir: dir, Env: []string{callVariable + "=" + model.URL}, Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr")}
+		c := supervisor.Command{Argv: []string{self}, Dir: dir, Env: []string{callVariable + "=" + model.URL}, Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr")}
 		if metered {
-			c.Env = []string{callVariable + "=http://" + meter.Address}
-			c.Meter = &meter.Config{Upstream: model.URL, Keys: map[string]string{"placeholder": "key"}, File: filepath.Join(dir, "meter.jsonl"), Prices: tally.Listed()}
+			c.Env = []string{callVariable + "=http://" + llmproxy.Address}
+			c.Meter = &llmproxy.Config{Upstream: model.URL, Keys: map[string]string{"placeholder": "key"}, File: filepath.Join(dir, "meter.jsonl"), Prices: usage.Listed()}
 		}
 		begun := time.Now()
 		r, err := s.Run(context.Background(), c)

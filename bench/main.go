@@ -28,11 +28,11 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"pawl/bench/worlds"
-	"pawl/internal/proc"
+	"pawl/internal/exec/supervisor"
 )
 
 func main() {
-	proc.Main()
+	supervisor.Main()
 	if at := os.Getenv(callVariable); at != "" {
 		if err := asAgent(at); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)

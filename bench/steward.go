@@ -12,10 +12,10 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
-	"pawl/internal/act"
 	"pawl/internal/loop"
+	"pawl/internal/loop/api"
 	"pawl/internal/steward"
-	"pawl/internal/task"
+	"pawl/internal/steward/task"
 )
 
 // steward measures a steward with n tasks in its queue and a number of loops that wait for a person: memory, history,
@@ -43,7 +43,7 @@ func (s crew) measure(p place, pid, n, waiting int) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.c.ExecuteWorkflow(s.ctx, client.StartWorkflowOptions{ID: "crew", TaskQueue: act.TaskQueue}, "Steward", json.RawMessage(doc)); err != nil {
+	if _, err := s.c.ExecuteWorkflow(s.ctx, client.StartWorkflowOptions{ID: "crew", TaskQueue: api.TaskQueue}, "Steward", json.RawMessage(doc)); err != nil {
 		return err
 	}
 

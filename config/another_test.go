@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"pawl/config"
-	"pawl/internal/pass"
+	"pawl/internal/engine/auth"
 )
 
 // fakeEngine serves only a client's first calls, and refuses calls for another engine.
@@ -30,9 +30,9 @@ func (f *fakeEngine) GetSystemInfo(context.Context, *workflowservice.GetSystemIn
 }
 
 func (f *fakeEngine) DescribeNamespace(ctx context.Context, _ *workflowservice.DescribeNamespaceRequest) (*workflowservice.DescribeNamespaceResponse, error) {
-	if metadata.ValueFromIncomingContext(ctx, pass.EngineHeader)[0] != f.id {
+	if metadata.ValueFromIncomingContext(ctx, auth.EngineHeader)[0] != f.id {
 		f.refused.Add(1)
-		return nil, serviceerror.ToStatus(serviceerror.NewUnavailable(pass.AnotherEngine)).Err()
+		return nil, serviceerror.ToStatus(serviceerror.NewUnavailable(auth.AnotherEngine)).Err()
 	}
 	return &workflowservice.DescribeNamespaceResponse{}, nil
 }

@@ -24,8 +24,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"pawl/internal/engine/auth"
 	"pawl/internal/fault"
-	"pawl/internal/pass"
 	"pawl/internal/telemetry"
 )
 
@@ -96,13 +96,13 @@ const uiVariable = "PAWL_TEMPORAL_UI"
 // the engine is gone and another one has its address, that one refuses calls with this engine's ID. The connection is
 // then made again to the address that where returns. API keys and certificates of a profile without an address are
 // not used.
-func (t Temporal) At(address string, p *pass.Pass, id string, where func() string) Temporal {
+func (t Temporal) At(address string, p *auth.Pass, id string, where func() string) Temporal {
 	if t.Explicit {
 		return t
 	}
 	t.Address = address
 	w := &way{where: where}
-	t.options = client.Options{HeadersProvider: meant{pass.EngineHeader: id}, ConnectionOptions: client.ConnectionOptions{
+	t.options = client.Options{HeadersProvider: meant{auth.EngineHeader: id}, ConnectionOptions: client.ConnectionOptions{
 		GrpcCompression: &client.GrpcCompressionNone{}, // connections never leave this machine
 		DialOptions: []grpc.DialOption{
 			// The engine is on this machine, so no proxy is involved. When another process takes the engine over, it
@@ -141,7 +141,7 @@ func (w *way) dial(ctx context.Context, _ string) (net.Conn, error) {
 
 func (w *way) call(ctx context.Context, method string, in, out any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
 	err := invoke(ctx, method, in, out, c, o...)
-	if s := status.Convert(err); s.Code() == codes.Unavailable && s.Message() == pass.AnotherEngine {
+	if s := status.Convert(err); s.Code() == codes.Unavailable && s.Message() == auth.AnotherEngine {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		_ = w.conn.Close()

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/lazyregexp"
+	"pawl/internal/lib/lazyregexp"
 	"pawl/internal/spec"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
-	"pawl/internal/lazyregexp"
+	"pawl/internal/lib/lazyregexp"
 	"pawl/internal/spec"
 )
 

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"strings"
 
-	"pawl/internal/issue"
 	"pawl/internal/spec"
+	"pawl/internal/spec/issue"
 )
 
 // maxGoal is how many bytes of an issue become the goal; the prompt has no more.

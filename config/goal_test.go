@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/config"
-	"pawl/internal/issue"
+	"pawl/internal/spec/issue"
 )
 
 func TestTheGoalIsReadFromAnIssue(t *testing.T) {

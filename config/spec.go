@@ -17,10 +17,10 @@ import (
 
 	"github.com/spf13/viper"
 
-	"pawl/internal/charter"
 	"pawl/internal/fault"
-	"pawl/internal/kind"
 	"pawl/internal/spec"
+	"pawl/internal/spec/kind"
+	"pawl/internal/steward/charter"
 )
 
 // envPrefix begins the variables that override keys of the spec file: PAWL_SPEC_VERIFY_TIMEOUT overrides

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/config"
-	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
 )
 
@@ -78,8 +78,8 @@ func TestTheThreeFormatsSayTheSame(t *testing.T) {
 		require.Equal(t, map[string]string{"MixedCase": "Yes", "UPPER": "1"}, s.Agent.Env, "names keep their case")
 		require.Equal(t, []string{"./agent.sh", "--fast"}, s.Agent.Command.Args())
 		s.Repo.Path, s.Session = "", nil
-		require.Zero(t, s.Verify.MinDelta.Value.Cmp(evidence.MustDecimal("0.1")))
-		s.Verify.MinDelta = evidence.Threshold{} // 0.10 and 0.1 are written differently
+		require.Zero(t, s.Verify.MinDelta.Value.Cmp(metric.MustDecimal("0.1")))
+		s.Verify.MinDelta = metric.Threshold{} // 0.10 and 0.1 are written differently
 		specs = append(specs, s)
 	}
 	require.Equal(t, specs[0], specs[1])

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"pawl/config"
-	"pawl/internal/pass"
+	"pawl/internal/engine/auth"
 )
 
 // asking is a service that answers only callers with its key, if it wants one.
@@ -46,7 +46,7 @@ func serveAsking(t *testing.T, a asking, options ...grpc.ServerOption) string {
 
 // A stranger has the address and nothing else: neither key nor certificate of the settings.
 func TestE6_AStrangerBringsNothingAlong(t *testing.T) {
-	p, err := pass.Settle(t.TempDir(), pass.Wanted)
+	p, err := auth.Settle(t.TempDir(), auth.Wanted)
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		address string
@@ -55,10 +55,10 @@ func TestE6_AStrangerBringsNothingAlong(t *testing.T) {
 	}{
 		"asks nobody":     {serveAsking(t, asking{}), nil, false},
 		"an API key":      {serveAsking(t, asking{key: "k"}), map[string]string{"API_KEY": "k", "TLS": "false"}, true},
-		"an API key, TLS": {serveAsking(t, asking{key: "k"}, grpc.Creds(credentials.NewTLS(p.Server()))), map[string]string{"API_KEY": "k", "TLS_SERVER_CA_CERT_DATA": p.Certificate, "TLS_SERVER_NAME": pass.ServerName}, true},
+		"an API key, TLS": {serveAsking(t, asking{key: "k"}, grpc.Creds(credentials.NewTLS(p.Server()))), map[string]string{"API_KEY": "k", "TLS_SERVER_CA_CERT_DATA": p.Certificate, "TLS_SERVER_NAME": auth.ServerName}, true},
 		"a header":        {serveAsking(t, asking{key: "k"}), map[string]string{"GRPC_META_AUTHORIZATION": "Bearer k"}, true},
 		"a certificate": {serveAsking(t, asking{}, grpc.Creds(credentials.NewTLS(p.Inner()))), map[string]string{
-			"TLS_CLIENT_CERT_DATA": p.Certificate, "TLS_CLIENT_KEY_DATA": p.Key, "TLS_SERVER_CA_CERT_DATA": p.Certificate, "TLS_SERVER_NAME": pass.ServerName,
+			"TLS_CLIENT_CERT_DATA": p.Certificate, "TLS_CLIENT_KEY_DATA": p.Key, "TLS_SERVER_CA_CERT_DATA": p.Certificate, "TLS_SERVER_NAME": auth.ServerName,
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestE6_AStrangerBringsNothingAlong(t *testing.T) {
 // A client with the engine's pass reaches it. Without the pass, the same client does not.
 func TestE6_ThePassIsBroughtAlong(t *testing.T) {
 	clean(t)
-	p, err := pass.Settle(t.TempDir(), pass.Wanted)
+	p, err := auth.Settle(t.TempDir(), auth.Wanted)
 	require.NoError(t, err)
 	address := serveAsking(t, asking{key: p.Token}, grpc.Creds(credentials.NewTLS(p.Server())))
 	s, err := config.Connect()
@@ -134,7 +134,7 @@ func TestE6_KeysOfAServiceAreHidden(t *testing.T) {
 	settings, err := os.UserConfigDir()
 	require.NoError(t, err)
 	t.Chdir(dir)
-	p, err := pass.Settle(t.TempDir(), pass.Wanted)
+	p, err := auth.Settle(t.TempDir(), auth.Wanted)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("c", []byte(p.Certificate), 0o600))
 	require.NoError(t, os.WriteFile("key", []byte(p.Key), 0o600))

@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"pawl/internal/charter"
 	"pawl/internal/fault"
-	"pawl/internal/issue"
-	"pawl/internal/lazyregexp"
+	"pawl/internal/lib/lazyregexp"
 	"pawl/internal/spec"
-	"pawl/internal/task"
+	"pawl/internal/spec/issue"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/task"
 )
 
 // LoadTask reads a task from a Markdown, YAML, TOML or JSON file, by its extension. With "-" it reads from in, and

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/config"
-	"pawl/internal/task"
+	"pawl/internal/steward/task"
 )
 
 func TestS5_ATaskIsReadFromMarkdownYAMLAndJSON(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 // Worker has the settings of this host's worker. What nobody should choose (heartbeats, the deadlock detector, the
-// sticky queue's patience) is in internal/host.
+// sticky queue's patience) is in internal/worker.
 type Worker struct {
 	// Agents is how many agents run at once; further ones wait, at no cost to their loop's budget. They have their
 	// own slots on their own task queue, so a host full of agents still answers at once if a loop only wants to

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"pawl/internal/charter"
-	"pawl/internal/program"
 	"pawl/internal/spec"
+	"pawl/internal/spec/agents"
+	"pawl/internal/steward/charter"
 	"pawl/schema"
 )
 
@@ -87,7 +87,7 @@ func TestSchemaAndReaderAgree(t *testing.T) {
 // taken with some agents.
 func TestSchemaTakesEveryWordOfTheReader(t *testing.T) {
 	s, taken := compiled(t), map[string]bool{}
-	for _, use := range append([]string{""}, program.Telling()...) {
+	for _, use := range append([]string{""}, agents.Telling()...) {
 		complete := minimal
 		if use != "" {
 			complete = strings.Replace(minimal, `"agent":{"command":"y"}`, `"agent":{"use":"`+use+`"}`, 1)

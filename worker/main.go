@@ -1,5 +1,5 @@
 // Worker is the program that works on loops in production: this host's worker, and nothing else, for the Temporal
-// service in the settings. It links no server. It only wires the parts together; start reading at internal/host.
+// service in the settings. It links no server. It only wires the parts together; start reading at internal/worker.
 package main
 
 import (
@@ -10,14 +10,14 @@ import (
 
 	"go.temporal.io/sdk/worker"
 
-	"pawl/internal/acp"
+	"pawl/internal/agent/acp"
 	"pawl/internal/cli"
-	"pawl/internal/proc"
+	"pawl/internal/exec/supervisor"
 )
 
 func main() {
-	acp.Main()  // never returns if this process speaks to an agent
-	proc.Main() // never returns if this process is a loop's supervisor
+	acp.Main()        // never returns if this process speaks to an agent
+	supervisor.Main() // never returns if this process is a loop's supervisor
 	// Otherwise the SDK reads the whole binary to compute a checksum.
 	worker.SetBinaryChecksum("pawl")
 	signals := make(chan os.Signal, 4)

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/activities/preflight"
+	"pawl/internal/exec/sandbox"
 	"pawl/internal/home"
-	"pawl/internal/sandbox"
 	"pawl/internal/spec"
-	"pawl/test/gittest"
+	"pawl/test/harness/gittest"
 )
 
 // TestP0_AGuardHasToSeeTheCode tries guards of a Python package: one that imports it from the clone, one that imports

@@ -5,26 +5,26 @@ import (
 	"slices"
 	"time"
 
-	"pawl/activities/baselines"
-	"pawl/activities/hosted"
-	"pawl/activities/steps"
-	"pawl/internal/act"
-	"pawl/internal/durable"
+	"pawl/activities/baseline"
+	"pawl/activities/command"
+	"pawl/activities/workspace"
 	"pawl/internal/home"
 	"pawl/internal/ledger"
+	"pawl/internal/lib/fsutil/durable"
+	"pawl/internal/loop/api"
 	"pawl/internal/spec"
 )
 
 // ran notes a step that a loop would run in the same way.
-func (f *Findings) ran(w *steps.Work, result interface{ Core() *act.Outcome }) {
-	f.steps = append(f.steps, baselines.Step{Key: w.In.Key, Dir: w.Dir, Result: result})
+func (f *Findings) ran(w *command.Work, result interface{ Core() *api.Outcome }) {
+	f.steps = append(f.steps, baseline.Step{Key: w.In.Key, Dir: w.Dir, Result: result})
 	o := result.Core()
 	if o.Warning != "" || o.Stop != "" || o.Interrupted || len(o.Altered) > 0 {
 		f.unsure = true
 	}
 	mayFail := slices.Contains([]string{"test", "guard", guardAgain}, w.In.Key.Name) // in a delivery, whose task that may be
 	knownToFail := mayFail && o.ExitCode > 0 && !o.Missing()
-	if w.In.Key.Name != steps.CanaryStep && !o.OK() && !knownToFail {
+	if w.In.Key.Name != command.CanaryStep && !o.OK() && !knownToFail {
 		f.unsure = true
 	}
 }
@@ -32,8 +32,8 @@ func (f *Findings) ran(w *steps.Work, result interface{ Core() *act.Outcome }) {
 // measureAlone measures as a loop would: while no loop of this host measures. It does not wait for one that does. What
 // was measured beside one is not kept.
 func (f *Findings) measureAlone(
-	ws *hosted.Workspace, s spec.Spec, measure func() (act.Measured, error),
-) (act.Measured, error) {
+	ws *workspace.Workspace, s spec.Spec, measure func() (api.Measured, error),
+) (api.Measured, error) {
 	if s.Verify.Shares() {
 		return measure()
 	}
@@ -48,16 +48,16 @@ func (f *Findings) measureAlone(
 
 // keep keeps what was measured for a loop of this contract, if it is sure. A failure costs only that the loop measures by
 // itself.
-func (f *Findings) keep(ctx context.Context, h home.Home, ws *hosted.Workspace, s spec.Spec, contract ledger.Contract) {
+func (f *Findings) keep(ctx context.Context, h home.Home, ws *workspace.Workspace, s spec.Spec, contract ledger.Contract) {
 	if f.unsure || len(f.Problems) > 0 || len(f.steps) == 0 {
 		return
 	}
-	if safe, err := baselines.Safe(ws, s); err != nil || !safe {
+	if safe, err := baseline.Safe(ws, s); err != nil || !safe {
 		return
 	}
-	key, err := baselines.KeyOf(ws, contract)
+	key, err := baseline.KeyOf(ws, contract)
 	if err != nil || ctx.Err() != nil {
 		return
 	}
-	_ = baselines.Keep(h, key, time.Now(), f.steps)
+	_ = baseline.Keep(h, key, time.Now(), f.steps)
 }

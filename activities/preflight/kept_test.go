@@ -11,14 +11,14 @@ import (
 
 	"pawl/activities"
 	"pawl/activities/preflight"
-	"pawl/internal/act"
-	"pawl/internal/durable"
-	"pawl/internal/evidence"
+	"pawl/internal/exec/sandbox"
 	"pawl/internal/home"
-	"pawl/internal/sandbox"
+	"pawl/internal/lib/fsutil/durable"
+	"pawl/internal/loop/api"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
-	"pawl/test/actest"
-	"pawl/test/gittest"
+	"pawl/test/harness/actest"
+	"pawl/test/harness/gittest"
 )
 
 // shelter skips a test on a machine without a sandbox for files.
@@ -54,14 +54,14 @@ func project(t *testing.T, verify, guard string) (user string, h home.Home, s sp
 const counts, notices = "cat src/* | wc -c", "diff -r src was"
 
 // measures opens a loop and measures its unchanged code, as its workflow does first.
-func measures(t *testing.T, h home.Home, s spec.Spec) (act.Measured, act.Outcome, act.Canaried) {
+func measures(t *testing.T, h home.Home, s spec.Spec) (api.Measured, api.Outcome, api.Canaried) {
 	t.Helper()
 	a := activities.New(h, "host", "pawl", "default", false)
 	t.Cleanup(a.Stop)
-	opened, err := a.Open(t.Context(), act.Open{Loop: "x", FirstRun: "first", Spec: s})
+	opened, err := a.Open(t.Context(), api.Open{Loop: "x", FirstRun: "first", Spec: s})
 	require.NoError(t, err)
-	step := func(name string) act.Step {
-		return act.Step{Ref: opened.Ref, Key: act.Key{Name: name}, Head: opened.Base, LimitMs: 60_000, Intact: true}
+	step := func(name string) api.Step {
+		return api.Step{Ref: opened.Ref, Key: api.Key{Name: name}, Head: opened.Base, LimitMs: 60_000, Intact: true}
 	}
 	env := actest.Environment(a)
 	do := func(activity, in, out any) {
@@ -71,12 +71,12 @@ func measures(t *testing.T, h home.Home, s spec.Spec) (act.Measured, act.Outcome
 		require.NoError(t, err)
 		require.NoError(t, v.Get(out))
 	}
-	var v act.Measured
-	do(a.Verify, act.Verify{Step: step("verify"), Command: s.Verify.Command, Unchanged: true}, &v)
-	var g act.Outcome
-	do(a.Guard, act.Guard{Step: step("guard"), Command: s.Guard.Command}, &g)
-	var c act.Canaried
-	do(a.Canary, act.Canary{Step: step("canary"), Spec: s, Guard: s.Guard.Command, Hollow: true}, &c)
+	var v api.Measured
+	do(a.Verify, api.Verify{Step: step("verify"), Command: s.Verify.Command, Unchanged: true}, &v)
+	var g api.Outcome
+	do(a.Guard, api.Guard{Step: step("guard"), Command: s.Guard.Command}, &g)
+	var c api.Canaried
+	do(a.Canary, api.Canary{Step: step("canary"), Spec: s, Guard: s.Guard.Command, Hollow: true}, &c)
 	return v, g, c
 }
 
@@ -117,7 +117,7 @@ func TestALoopTakesOverWhatValidateMeasured(t *testing.T) {
 			require.Equal(t, "22", v.Metric.String())
 			require.True(t, g.OK())
 			require.True(t, canary.Seen)
-			for _, out := range []act.Outcome{v.Outcome, g, canary.Outcome} {
+			for _, out := range []api.Outcome{v.Outcome, g, canary.Outcome} {
 				require.Equal(t, c.taken, !out.Recalled.IsZero())
 			}
 		})
@@ -149,26 +149,26 @@ func TestADeliveryTakesOverWhatValidateFound(t *testing.T) {
 
 	a := activities.New(h, "host", "pawl", "default", false)
 	t.Cleanup(a.Stop)
-	opened, err := a.Open(t.Context(), act.Open{Loop: "x", FirstRun: "first", Spec: s})
+	opened, err := a.Open(t.Context(), api.Open{Loop: "x", FirstRun: "first", Spec: s})
 	require.NoError(t, err)
-	step := func(name string) act.Step {
-		return act.Step{Ref: opened.Ref, Key: act.Key{Name: name}, Head: opened.Base, LimitMs: 60_000}
+	step := func(name string) api.Step {
+		return api.Step{Ref: opened.Ref, Key: api.Key{Name: name}, Head: opened.Base, LimitMs: 60_000}
 	}
 	env := actest.Environment(a)
 	env.RegisterActivity(a.Test)
 	env.RegisterActivity(a.Guard)
-	v, err := env.ExecuteActivity(a.Test, act.Test{Step: step("test"), Command: s.Test.Command})
+	v, err := env.ExecuteActivity(a.Test, api.Test{Step: step("test"), Command: s.Test.Command})
 	require.NoError(t, err)
-	var tested act.Tested
+	var tested api.Tested
 	require.NoError(t, v.Get(&tested))
 	require.False(t, tested.Recalled.IsZero())
 	require.Equal(t, 1, tested.ExitCode)
 	require.Equal(t, []string{"a"}, tested.Tests.Failing)
-	guard := act.Guard{Step: step("guard"), Command: s.Guard.Command}
+	guard := api.Guard{Step: step("guard"), Command: s.Guard.Command}
 	guard.Intact = true
 	v, err = env.ExecuteActivity(a.Guard, guard)
 	require.NoError(t, err)
-	var guarded act.Outcome
+	var guarded api.Outcome
 	require.NoError(t, v.Get(&guarded))
 	require.False(t, guarded.Recalled.IsZero())
 }
@@ -188,7 +188,7 @@ func TestValidateKeepsNothingThatIsNotSure(t *testing.T) {
 		"files changed": {counts + "; echo >> was/a.py", notices, nil, false},
 		"no sandbox":    {counts, notices, func(_ *testing.T, _ home.Home, s *spec.Spec) { s.Sandbox.Use = spec.Off }, false},
 		"much noise": {"od -An -N2 -tu2 /dev/urandom", notices, func(_ *testing.T, _ home.Home, s *spec.Spec) {
-			s.Verify.MinDelta, _ = evidence.ParseThreshold("1")
+			s.Verify.MinDelta, _ = metric.ParseThreshold("1")
 		}, false},
 		"a delivery":                {counts, notices, delivers(notices), true},
 		"a delivery without tests":  {counts, notices, untested, true},

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"pawl/activities/contracts"
-	"pawl/activities/hosted"
-	"pawl/activities/steps"
-	"pawl/internal/act"
+	"pawl/activities/command"
+	"pawl/activities/contract"
+	"pawl/activities/workspace"
 	"pawl/internal/git"
-	"pawl/internal/shell"
+	"pawl/internal/lib/shell"
+	"pawl/internal/loop/api"
 	"pawl/internal/spec"
 )
 
@@ -22,7 +22,7 @@ import (
 const listTime = time.Minute
 
 // listed lets the runners list the files of their tests, for a note about unsealed ones that an agent may change.
-func (f *Findings) listed(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn, tell func(string)) error {
+func (f *Findings) listed(ctx context.Context, ws *workspace.Workspace, s spec.Spec, d contract.Drawn, tell func(string)) error {
 	open, folders := map[string]bool{}, map[string]bool{}
 	for _, name := range d.Names {
 		for dir := path.Dir(name); dir != "." && !folders[dir]; dir = path.Dir(dir) {
@@ -35,7 +35,7 @@ func (f *Findings) listed(ctx context.Context, ws *hosted.Workspace, s spec.Spec
 	var found []string
 	for i, l := range d.Seals.Listings[:min(len(d.Seals.Listings), MaxListings)] {
 		tell("list of tests")
-		w := steps.NewWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "list", Sample: i}, Head: d.Contract.Base, LimitMs: listTime.Milliseconds()}, &steps.Running{})
+		w := command.NewWork(ws, api.Step{Ref: ws.Ref, Key: api.Key{Name: "list", Sample: i}, Head: d.Contract.Base, LimitMs: listTime.Milliseconds()}, &command.Running{})
 		r, err := w.Judged(ctx, "cd "+shell.Quote(cmp.Or(l.Dir, "."))+" && "+l.Command)
 		if err := unlessInterrupted(ctx, r, err); err != nil {
 			return err
@@ -43,7 +43,7 @@ func (f *Findings) listed(ctx context.Context, ws *hosted.Workspace, s spec.Spec
 		if !r.OK() {
 			continue // this runner can't list them
 		}
-		printed, err := hosted.ReadFile(filepath.Join(w.Dir, "stdout"), hosted.MaxOutput)
+		printed, err := workspace.ReadFile(filepath.Join(w.Dir, "stdout"), workspace.MaxOutput)
 		if err != nil {
 			return err
 		}

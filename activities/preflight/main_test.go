@@ -3,7 +3,7 @@ package preflight_test
 import (
 	"testing"
 
-	"pawl/test/actest"
+	"pawl/test/harness/actest"
 )
 
 func TestMain(m *testing.M) { actest.Main(m) }

@@ -9,23 +9,23 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/activities/baselines"
-	"pawl/activities/calls"
-	"pawl/activities/contracts"
-	"pawl/activities/hosted"
-	"pawl/activities/opening"
-	"pawl/internal/act"
-	"pawl/internal/evidence"
+	"pawl/activities/agentcall"
+	"pawl/activities/baseline"
+	"pawl/activities/contract"
+	"pawl/activities/open"
+	"pawl/activities/workspace"
+	"pawl/internal/exec/sandbox"
 	"pawl/internal/fault"
+	"pawl/internal/fault/wire"
 	"pawl/internal/git"
-	"pawl/internal/govern"
+	"pawl/internal/git/userrepo"
 	"pawl/internal/home"
-	"pawl/internal/kind"
 	"pawl/internal/ledger"
-	"pawl/internal/sandbox"
+	"pawl/internal/loop/api"
+	"pawl/internal/loop/rules"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
-	"pawl/internal/userrepo"
-	"pawl/internal/wire"
+	"pawl/internal/spec/kind"
 )
 
 // Findings is what a loop would find before it starts (P0), and the contract that it would ask a person to approve.
@@ -34,13 +34,13 @@ type Findings struct {
 	Branch   string           // the branch of the loop
 	Contract *ledger.Contract // nil if there is no commit to start from
 	InScope  int              // how many files may change
-	Baseline *evidence.Decimal
+	Baseline *metric.Decimal
 	Spread   string       // how far evaluations of the unchanged code differ, in a few words, "" if they do not
 	Noise    string       // how the loop judges a metric that varies, "" if it does not vary
-	Verify   *act.Outcome // nil if it did not run
+	Verify   *api.Outcome // nil if it did not run
 	Printed  string       // the end of what verify printed
-	Guard    *act.Outcome
-	Test     *act.Outcome // for a Deliver loop
+	Guard    *api.Outcome
+	Test     *api.Outcome // for a Deliver loop
 	// Leftovers are files that the commands leave behind and git does not ignore.
 	Leftovers []string
 	// Problems keep the loop from starting. Notes are what the author of the spec should know.
@@ -53,8 +53,8 @@ type Findings struct {
 	// Environment says which part of this process's environment agent and commands get.
 	Environment []string
 
-	steps  []baselines.Step // what a loop would run on the unchanged code in the same way
-	unsure bool             // these steps say too little, or may say something else next time
+	steps  []baseline.Step // what a loop would run on the unchanged code in the same way
+	unsure bool            // these steps say too little, or may say something else next time
 }
 
 // Problem is one thing that keeps a loop from starting, or a steward from working.
@@ -89,35 +89,35 @@ func findings(ctx context.Context, h home.Home, id string, s spec.Spec, tell fun
 		return Findings{}, err
 	}
 	defer discard()
-	a := hosted.New(home.Home{Dir: dir}, "", "", "", false)
+	a := workspace.New(home.Home{Dir: dir}, "", "", "", false)
 	a.Main = h
 	if len(a.EnginePorts()) == 0 {
-		a.Closed = []int{hosted.StockPort, hosted.StockUI} // the engine's ports, unless they are taken
+		a.Closed = []int{workspace.StockPort, workspace.StockUI} // the engine's ports, unless they are taken
 	}
 	defer a.Stop()
-	in := act.Open{Loop: id, FirstRun: "validate-" + filepath.Base(dir), Spec: s}
+	in := api.Open{Loop: id, FirstRun: "validate-" + filepath.Base(dir), Spec: s}
 
 	tell("repository")
 	var source userrepo.Source
-	repo, err := hosted.Find(ctx, s.Repo)
+	repo, err := workspace.Find(ctx, s.Repo)
 	if err == nil {
 		defer repo.Close()
-		source, err = opening.Inspect(ctx, a.Machine, repo, s.Repo, id)
+		source, err = open.Inspect(ctx, a.Machine, repo, s.Repo, id)
 	}
 	failed := userrepo.Failed(err)
-	if p := opening.Unfit(s.Mode); p != nil {
+	if p := open.Unfit(s.Mode); p != nil {
 		out.problem("spec", p.What, p.Do)
 	}
 	for _, pre := range failed {
 		out.Problems = append(out.Problems, Problem{Check: "repository", Code: pre.Code, What: pre.What, Do: pre.Do})
 	}
 	if err != nil && len(failed) == 0 {
-		return out, plainly(opening.Precondition(ctx, err))
+		return out, plainly(open.Precondition(ctx, err))
 	}
 	if source.Head == "" {
 		return out, nil
 	}
-	record, err := opening.Enroll(a.Machine, opening.RequestOf(a.Machine, in), repo, source)
+	record, err := open.Enroll(a.Machine, open.RequestOf(a.Machine, in), repo, source)
 	if err != nil {
 		return out, err
 	}
@@ -129,12 +129,12 @@ func findings(ctx context.Context, h home.Home, id string, s spec.Spec, tell fun
 	a.Keep(ws)
 	defer func() { out.relative(strings.NewReplacer(ws.Judge.Dir+"/", "", ws.Desk.Dir+"/", "")) }()
 	out.Repo, out.Branch = ws.Repo, git.BranchName(record.Branch)
-	base, err := opening.Base(ctx, ws, source)
+	base, err := open.Base(ctx, ws, source)
 	if err != nil {
 		err = out.unmet("repository", err)
 		return out, err
 	}
-	d, err := contracts.Draw(ctx, ws, s, base)
+	d, err := contract.Draw(ctx, ws, s, base)
 	if err != nil {
 		return out, err
 	}
@@ -158,20 +158,20 @@ func findings(ctx context.Context, h home.Home, id string, s spec.Spec, tell fun
 		return out, err
 	}
 	out.Protections = append(out.Protections, named...)
-	out.Environment = govern.Environment(s, os.Environ())
-	if env, runs := hosted.WorkersEnvironment(h); runs {
-		if names := hosted.DifferingHere(env); len(names) > 0 {
-			out.Notes = slices.Insert(out.Notes, 0, hosted.OtherEnvironment(names))
+	out.Environment = rules.Environment(s, os.Environ())
+	if env, runs := workspace.WorkersEnvironment(h); runs {
+		if names := workspace.DifferingHere(env); len(names) > 0 {
+			out.Notes = slices.Insert(out.Notes, 0, workspace.OtherEnvironment(names))
 		}
 		ws.Env = env
 	}
-	counting, key, err := calls.Counting(ws, s)
+	counting, key, err := agentcall.Counting(ws, s)
 	out.Environment = append(out.Environment, counting...)
 	if err := out.unmet(key, err); err != nil {
 		return out, err
 	}
 	tell("programs")
-	ready, err := opening.ReadyToStart(ctx, ws, s, d)
+	ready, err := open.ReadyToStart(ctx, ws, s, d)
 	for _, p := range ready.Problems {
 		out.problem(p.Check, p.What, p.Do)
 	}
@@ -179,7 +179,7 @@ func findings(ctx context.Context, h home.Home, id string, s spec.Spec, tell fun
 	if err != nil {
 		return out, err
 	}
-	out.Notes = append(out.Notes, govern.SpecNotes(s)...)
+	out.Notes = append(out.Notes, rules.SpecNotes(s)...)
 	out.notes(s, d)
 	if !measures || len(ready.Problems) > 0 { // what is measured without them would have to be measured again
 		return out, nil
@@ -197,16 +197,16 @@ func findings(ctx context.Context, h home.Home, id string, s spec.Spec, tell fun
 }
 
 // inTime returns further advice for a command that took too long.
-func inTime(key, command string, r act.Outcome) string {
+func inTime(key, command string, r api.Outcome) string {
 	if !r.TimedOut {
 		return ""
 	}
-	return " " + govern.SlowAdvice(key, command, r.Tail)
+	return " " + rules.SlowAdvice(key, command, r.Tail)
 }
 
 // leaves adds a note about files that a command has left in the tree. A loop finds these itself for the commands that
 // it runs on the unchanged code, and for its check. A report that the spec names is meant to be left.
-func (f *Findings) leaves(k kind.Kind, s *spec.Spec, name string, r act.Outcome) {
+func (f *Findings) leaves(k kind.Kind, s *spec.Spec, name string, r api.Outcome) {
 	reports := append(s.GuardReports(), s.TestReports()...)
 	known := func(left string) bool {
 		return slices.Contains(f.Leftovers, left) || spec.MatchAny(reports, left)
@@ -224,8 +224,8 @@ func (f *Findings) leaves(k kind.Kind, s *spec.Spec, name string, r act.Outcome)
 }
 
 // altered adds the problem of a command that changes tracked files of the code that it judges.
-func (f *Findings) altered(key, command string, r act.Outcome) {
-	f.problem(key, fmt.Sprintf("the %s command changes files of the unchanged code (%s): `%s`", key, strings.Join(r.Altered, ", "), command), govern.AlteredAdvice(key, r.Altered))
+func (f *Findings) altered(key, command string, r api.Outcome) {
+	f.problem(key, fmt.Sprintf("the %s command changes files of the unchanged code (%s): `%s`", key, strings.Join(r.Altered, ", "), command), rules.AlteredAdvice(key, r.Altered))
 }
 
 func (f *Findings) problem(check, what, do string) {
@@ -242,7 +242,7 @@ func (f *Findings) unmet(check string, err error) error {
 }
 
 // notes adds the notes about the contract, including those about which the loop would warn too.
-func (f *Findings) notes(s spec.Spec, d contracts.Drawn) {
+func (f *Findings) notes(s spec.Spec, d contract.Drawn) {
 	f.Notes = append(f.Notes, d.Warnings...)
 	open := slices.DeleteFunc(slices.Clone(d.Unsealed), func(dir string) bool {
 		return !slices.ContainsFunc(d.Names, func(name string) bool { return strings.HasPrefix(name, dir+"/") && s.Match(name) })
@@ -263,7 +263,7 @@ func (f *Findings) relative(trees *strings.Replacer) {
 	}
 }
 
-func tailed(r act.Outcome) string {
+func tailed(r api.Outcome) string {
 	if r.Tail == "" {
 		return ""
 	}

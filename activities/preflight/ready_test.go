@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/hosted"
 	"pawl/activities/preflight"
-	"pawl/internal/durable"
-	"pawl/internal/evidence"
-	"pawl/internal/sandbox"
+	"pawl/activities/workspace"
+	"pawl/internal/exec/sandbox"
+	"pawl/internal/lib/fsutil/durable"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
-	"pawl/test/actest"
-	"pawl/test/gittest"
+	"pawl/test/harness/actest"
+	"pawl/test/harness/gittest"
 )
 
 // TestValidateUsesTheEnvironmentOfTheWorkerThatRuns: a loop gets its worker's environment. So the commands are tried
@@ -51,7 +51,7 @@ func TestValidateUsesTheEnvironmentOfTheWorkerThatRuns(t *testing.T) {
 	}
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", bin+":"+path)
-	require.NoError(t, hosted.NoteEnvironment(l.Home))
+	require.NoError(t, workspace.NoteEnvironment(l.Home))
 	t.Setenv("PATH", path)
 	require.Len(t, missing(try()), 1, "no worker runs: this shell's counts")
 
@@ -240,7 +240,7 @@ func TestE6_ValidateKnowsThePersonsOwnHome(t *testing.T) {
 	s, off := l.Spec, false
 	s.Validation.Canary = &off
 	s.Agent.Use, s.Agent.Command, s.Agent.Model = "codex", spec.Argv{}, "of-our-own"
-	cost := evidence.MustDecimal("1")
+	cost := metric.MustDecimal("1")
 	s.Limits.CostUSD = &cost
 	s.Sandbox.Allow = []string{l.Home.Dir}
 	try := func() (priced string, f preflight.Findings) {
@@ -328,7 +328,7 @@ func TestValidateMeasuresTheNoiseOfALoopThatWouldStart(t *testing.T) {
 	s := l.Spec
 	auto := "auto"
 	s.Verify.Command, s.Verify.Evidence = "echo 1", &auto
-	target := evidence.MustDecimal("1")
+	target := metric.MustDecimal("1")
 	s.Verify.Target = &target
 	var f preflight.Findings
 	try := func(guard string) (told []string) {
@@ -351,7 +351,7 @@ func TestP0_WhatTheUnchangedCodePrintsHasToFitTheSpec(t *testing.T) {
 	off, auto := false, "auto"
 	s := l.Spec
 	s.Validation.Canary, s.Verify.Evidence, s.Guard.Command = &off, &auto, ""
-	s.Metrics = []evidence.Bound{{Name: "mem", Direction: "lower", AtWorst: &evidence.Threshold{Value: evidence.MustDecimal("5")}}}
+	s.Metrics = []metric.Bound{{Name: "mem", Direction: "lower", AtWorst: &metric.Threshold{Value: metric.MustDecimal("5")}}}
 	state := t.TempDir()
 	flips := "test -e " + state + "/seen && echo %s || { touch " + state + "/seen; echo %s; }"
 	s.Sandbox.Use = "off"

@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"pawl/internal/durable"
-	"pawl/internal/held"
+	"pawl/internal/exec/supervisor"
 	"pawl/internal/home"
-	"pawl/internal/proc"
-	"pawl/internal/remove"
-	"pawl/internal/workspace"
+	"pawl/internal/home/hostrecord"
+	"pawl/internal/lib/fsutil/dirfd"
+	"pawl/internal/lib/fsutil/durable"
+	"pawl/internal/lib/fsutil/remove"
 )
 
 // The trees of a dry run have paths that are as long as those of a loop, because programs bind sockets below them:
@@ -19,22 +19,22 @@ import (
 const (
 	scratchFolder = "validate"
 	scratchName   = 4
-	scratchShort  = workspace.ShortLength - len("/"+scratchFolder+"/") - scratchName
+	scratchShort  = hostrecord.ShortLength - len("/"+scratchFolder+"/") - scratchName
 )
 
 // shortName returns the short name of the trees of a dry run in that folder.
 func shortName(dir string) string {
-	return workspace.ShortName(home.Home{Dir: dir}, "")[:scratchShort]
+	return hostrecord.ShortName(home.Home{Dir: dir}, "")[:scratchShort]
 }
 
 // scratch makes a folder under $PAWL_HOME and returns a function that removes it. It also removes folders of
 // processes that died, whose locks nobody holds.
 func scratch(h home.Home) (dir string, discard func(), err error) {
 	under := filepath.Join(h.Dir, scratchFolder)
-	if err := os.MkdirAll(held.At(under), 0o700); err != nil {
+	if err := os.MkdirAll(dirfd.At(under), 0o700); err != nil {
 		return "", nil, home.Unusable("making a folder to validate in", err)
 	}
-	old, err := os.ReadDir(held.At(under))
+	old, err := os.ReadDir(dirfd.At(under))
 	if err != nil {
 		return "", nil, home.Unusable("looking for what dead ones left to validate in", err)
 	}
@@ -51,7 +51,7 @@ func scratch(h home.Home) (dir string, discard func(), err error) {
 		dir = filepath.Join(under, strings.ToLower(rand.Text()[:scratchName]))
 		lock, err := durable.TryLock(dir + ".lock")
 		if err == nil {
-			err = os.Mkdir(held.At(dir), 0o700)
+			err = os.Mkdir(dirfd.At(dir), 0o700)
 		}
 		if err == nil {
 			return dir, func() { removeScratch(dir, lock) }, nil
@@ -64,8 +64,8 @@ func scratch(h home.Home) (dir string, discard func(), err error) {
 
 // removeScratch removes a folder with its lock, and ends what runs in it.
 func removeScratch(dir string, lock *os.File) {
-	_, _ = proc.Reap("pawl-validate-" + filepath.Base(dir))
+	_, _ = supervisor.Reap("pawl-validate-" + filepath.Base(dir))
 	_ = remove.All(dir)
-	_ = os.Remove(held.At(dir + ".lock"))
+	_ = os.Remove(dirfd.At(dir + ".lock"))
 	lock.Close()
 }

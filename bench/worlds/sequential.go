@@ -1,8 +1,8 @@
 package worlds
 
 import (
-	"pawl/internal/evidence"
-	"pawl/internal/evidence/sampling"
+	"pawl/internal/metric"
+	"pawl/internal/metric/stats"
 )
 
 // pairs is how many pairs a claim needs.
@@ -10,18 +10,18 @@ const pairs = 5
 
 // Pawl is pawl's own rule.
 func Pawl(s *session) Outcome {
-	rules := sampling.Rules{Direction: evidence.Lower, Levels: true, Exact: true}
-	var baseline []evidence.Decimal
+	rules := stats.Rules{Direction: metric.Lower, Levels: true, Exact: true}
+	var baseline []metric.Decimal
 	for range rules.Evaluations() {
 		baseline = append(baseline, printed(s.measure(s.base)))
 	}
-	sampler := sampling.Start(rules, baseline)
+	sampler := stats.Start(rules, baseline)
 	left := func() bool { return s.used < Budget-2*pairs }
 	for s.out.Offered < Candidates && left() {
 		level, improves := s.candidate()
 		judgement := sampler.Next(rules)
 		for !judgement.Final() && left() {
-			if judgement.Do == sampling.MeasureReference {
+			if judgement.Do == stats.MeasureReference {
 				sampler.AddReference(printed(s.measure(s.head)))
 			} else {
 				sampler.AddCandidate(printed(s.measure(level)))
@@ -32,24 +32,24 @@ func Pawl(s *session) Outcome {
 		if !judgement.Final() {
 			break
 		}
-		s.judged(level, improves, judgement.Do == sampling.Keep)
-		if judgement.Do == sampling.Keep {
+		s.judged(level, improves, judgement.Do == stats.Keep)
+		if judgement.Do == stats.Keep {
 			sampler.HeadChanged()
 		}
 	}
 	if s.out.Found+s.out.False == 0 {
 		return s.end(0)
 	}
-	var p sampling.Pairs
+	var p stats.Pairs
 	for which := p.Next(pairs); which != ""; which = p.Next(pairs) {
 		level := s.head
-		if which == sampling.Baseline {
+		if which == stats.Baseline {
 			level = s.base
 		}
 		p.Add(which, printed(s.measure(level)))
 	}
 	out := s.end(0)
-	claim := sampling.ClaimOf(sampler.Scale, sampler.Noise, rules, p)
+	claim := stats.ClaimOf(sampler.Scale, sampler.Noise, rules, p)
 	out.Claimed, out.Low, out.High, out.Interval = claim.Estimate, claim.Low, claim.High, true
 	return out
 }

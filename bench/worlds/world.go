@@ -1,6 +1,6 @@
 // Package worlds simulates loops in worlds whose truth is known: which candidates really improve the metric, and how
 // noisy it is. Rules decide from measurements alone; the simulation compares what they keep and claim with the truth.
-// pawl's rule is not a copy: it calls internal/evidence/sampling, as a loop does (issue 14).
+// pawl's rule is not a copy: it calls internal/metric/stats, as a loop does (issue 14).
 //
 // Start at [Simulate]. All random numbers come from seeds, so a run can be repeated exactly.
 package worlds
@@ -10,7 +10,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"pawl/internal/evidence"
+	"pawl/internal/metric"
 )
 
 // World is a program with a metric in milliseconds, which candidates change by a share.
@@ -101,8 +101,8 @@ func (s *session) measure(level float64) float64 {
 }
 
 // printed returns a measurement in the form in which a command prints it.
-func printed(y float64) evidence.Decimal {
-	return evidence.MustDecimal(strconv.FormatFloat(math.Exp(y), 'f', 6, 64))
+func printed(y float64) metric.Decimal {
+	return metric.MustDecimal(strconv.FormatFloat(math.Exp(y), 'f', 6, 64))
 }
 
 // candidate draws the next candidate: the level of its metric, and whether it really improves the metric.

@@ -12,14 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/config"
-	"pawl/internal/act"
+	"pawl/internal/cli/render"
 	"pawl/internal/client"
 	"pawl/internal/fault"
-	"pawl/internal/ui"
+	"pawl/internal/loop/api"
 )
 
 func (a *app) applyCommand() *cobra.Command {
-	in := act.Apply{}
+	in := api.Apply{}
 	var out string
 	cmd := &cobra.Command{
 		Use: "apply [ID]", Short: "Apply an approved proposal to the branch that the loop started from", Args: atMost(1),
@@ -30,10 +30,10 @@ working tree is updated too and must be clean.
 
 --how patch writes the proposal as a patch, to --out or to stdout, and touches no branch.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
-			if !slices.Contains(act.Ways, in.How) {
-				return usage("--how is one of " + strings.Join(act.Ways, ", "))
+			if !slices.Contains(api.Ways, in.How) {
+				return usage("--how is one of " + strings.Join(api.Ways, ", "))
 			}
-			if out != "" && in.How != act.Patch {
+			if out != "" && in.How != api.Patch {
 				return usage("--out is for --how patch")
 			}
 			applied := a.naming(applies, func(ctx context.Context, args []string) error {
@@ -44,13 +44,13 @@ working tree is updated too and must be clean.
 		}),
 	}
 	cmd.Flags().StringVar(&in.Hash, "hash", "", "the hash that was approved (default: the proposal's)")
-	cmd.Flags().StringVar(&in.How, "how", act.FastForward, "ff, merge, squash or patch")
+	cmd.Flags().StringVar(&in.How, "how", api.FastForward, "ff, merge, squash or patch")
 	cmd.Flags().StringVar(&in.By, "by", config.User(), "who does this, for the record")
 	cmd.Flags().StringVar(&out, "out", "", "the file to write a patch to (default: stdout)")
 	return cmd
 }
 
-func (a *app) apply(ctx context.Context, s *session, in act.Apply, out string) error {
+func (a *app) apply(ctx context.Context, s *session, in api.Apply, out string) error {
 	done, err := s.Apply(ctx, in)
 	if err != nil {
 		return client.Loop.Naming(in.Loop, err)
@@ -58,17 +58,17 @@ func (a *app) apply(ctx context.Context, s *session, in act.Apply, out string) e
 	return a.reportApplied(done, out)
 }
 
-func (a *app) reportApplied(done act.Applied, out string) error {
+func (a *app) reportApplied(done api.Applied, out string) error {
 	if done.PushRefused != "" {
-		a.say("the loop's record could not be pushed: %s", ui.Clean(done.PushRefused))
+		a.say("the loop's record could not be pushed: %s", render.Clean(done.PushRefused))
 	}
 	if m := done.Moved; m != nil {
 		cause := fmt.Sprintf("%s has moved since the proposal was made", done.Branch)
 		if r := done.Rewritten; r != nil {
 			cause = fmt.Sprintf("%s was rewritten: it no longer has %s, on which the proposal was made", done.Branch, r.Base[:10])
-			a.say("%s", ui.Clean(r.String()))
+			a.say("%s", render.Clean(r.String()))
 		}
-		return fault.New(fault.BaseMoved, "%s, so nothing was applied. A new proposal on top of it was made: %s", cause, ui.Proposal(*m)).
+		return fault.New(fault.BaseMoved, "%s, so nothing was applied. A new proposal on top of it was made: %s", cause, render.Proposal(*m)).
 			Advise(fmt.Sprintf("Review it (`pawl diff %s`), approve it (`pawl approve %s --hash %s`) and apply it. It was not measured on the new base.", done.Loop, done.Loop, m.Hash[:16]))
 	}
 	if done.Patch != "" && (!a.json || out != "") {
@@ -84,11 +84,11 @@ func (a *app) reportApplied(done act.Applied, out string) error {
 	if done.Already {
 		what = "is already in"
 	}
-	return a.print(fmt.Sprintf("%s: proposal %s %s %s (%s)", done.Loop, done.Hash[:16], what, ui.Clean(done.Branch), done.Commit[:10]))
+	return a.print(fmt.Sprintf("%s: proposal %s %s %s (%s)", done.Loop, done.Hash[:16], what, render.Clean(done.Branch), done.Commit[:10]))
 }
 
 // copyPatch copies the patch to the file out, or to stdout.
-func (a *app) copyPatch(done act.Applied, out string) error {
+func (a *app) copyPatch(done api.Applied, out string) error {
 	from, err := os.Open(done.Patch)
 	if err != nil {
 		return fault.New(fault.PreconditionFailed, "the patch is on the loop's host: %s", done.Patch)

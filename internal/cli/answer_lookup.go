@@ -7,16 +7,16 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/cli/render"
 	"pawl/internal/client"
+	"pawl/internal/client/launch"
 	"pawl/internal/fault"
 	"pawl/internal/git"
-	"pawl/internal/govern"
-	"pawl/internal/kind"
-	"pawl/internal/launch"
+	"pawl/internal/lib/shell"
 	"pawl/internal/loop"
-	"pawl/internal/shell"
+	"pawl/internal/loop/rules"
 	"pawl/internal/spec"
-	"pawl/internal/ui"
+	"pawl/internal/spec/kind"
 )
 
 // lookUp shows what waits and asks. The answer carries the hash of what was shown.
@@ -79,7 +79,7 @@ func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch,
 			case typed == "" || no(typed):
 				return &leaving{code: exitInterrupted, why: otherwise}
 			default:
-				a.say("%q is no answer to this", ui.Clean(typed))
+				a.say("%q is no answer to this", render.Clean(typed))
 				a.askNow(question + choices)
 			}
 		}
@@ -88,7 +88,7 @@ func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch,
 
 // askNow asks a question. What was typed before it, when the person had not seen it, is no answer to it.
 func (a *app) askNow(question string) {
-	if ui.DropTyped(a.in) {
+	if render.DropTyped(a.in) {
 		a.drain()
 	}
 	a.screen.Ask(question)
@@ -144,7 +144,7 @@ func yes(line string) bool { return slices.Contains([]string{"y", "yes"}, answer
 
 // lookAtProposal shows the proposal of a loop that has ended and asks.
 func (a *app) lookAtProposal(ctx context.Context, s *session, id string, p loop.Proposal) error {
-	a.screen.Print("\nProposal of " + ui.Clean(id) + ": " + ui.Proposal(p) + "\nhash " + p.Hash + "\nThe whole of it: pawl diff " + shell.Quote(id) + "\n")
+	a.screen.Print("\nProposal of " + render.Clean(id) + ": " + render.Proposal(p) + "\nhash " + p.Hash + "\nThe whole of it: pawl diff " + shell.Quote(id) + "\n")
 	seen := proposed(p)
 	a.summarise(ctx, s, id, seen)
 	return a.askAbout(ctx, s, id, &seen, "Approve?", "not approved")
@@ -172,7 +172,7 @@ func (a *app) summarise(ctx context.Context, s *session, id string, p patch) {
 			a.screen.Print(fmt.Sprintf("  and %d more; all of them: pawl diff %s --stat", len(files)-i, shell.Quote(id)))
 			return
 		}
-		line := fmt.Sprintf("  %c  %-12s  %s", f.Status, amount(f), ui.Clean(git.Quote(f.Path)))
+		line := fmt.Sprintf("  %c  %-12s  %s", f.Status, amount(f), render.Clean(git.Quote(f.Path)))
 		if f.Status == 'A' && f.HasContent() {
 			begins := fmt.Sprintf("more than %d bytes", maxBegins)
 			if content, err := store.BlobByID(ctx, f.NewBlob, maxBegins); err == nil {
@@ -197,20 +197,20 @@ func (a *app) readsContract(line string) bool {
 
 // contract asks a loop for its contract, and for what a person wants to know before approving it. If the loop does not
 // answer, it returns what this host's ledger has.
-func (s *session) contract(ctx context.Context, id string) (ui.Contract, []string, error) {
+func (s *session) contract(ctx context.Context, id string) (render.Contract, []string, error) {
 	v, err := s.Contract(ctx, id)
 	state, _ := s.State(ctx, id)
 	if err != nil {
 		var none error
 		if v, state, none = s.kept(ctx, id); none != nil {
-			return ui.Contract{}, nil, err
+			return render.Contract{}, nil, err
 		}
 	}
 	k, err := kind.Of(v.Spec.Kind)
-	return ui.Contract{
+	return render.Contract{
 		Loop: id, Kind: k, Contract: *v.Contract, Spec: v.Spec, Baseline: v.Baseline, InScope: v.InScope, Protections: v.Protections,
 		Environment: v.Environment, Repo: state.Repo, Branch: state.Branch, Plan: state.Plan, Noise: state.Noise, Spread: spread(state, v.Spec),
-		Age: ui.Ago(state.MeasuredAt, s.app.deps.Now()), Claims: v.Claims, Lacks: v.Lacks, Tested: state.Tested.String(), TestsRun: testsRun(state.KnownTests),
+		Age: render.Ago(state.MeasuredAt, s.app.deps.Now()), Claims: v.Claims, Lacks: v.Lacks, Tested: state.Tested.String(), TestsRun: testsRun(state.KnownTests),
 	}, v.Notes, err
 }
 
@@ -219,7 +219,7 @@ func spread(state loop.State, sp spec.Spec) string {
 	if state.Sampler == nil || state.Noise == "" {
 		return ""
 	}
-	return govern.Spread(*state.Sampler, sp)
+	return rules.Spread(*state.Sampler, sp)
 }
 
 // testsRun returns what the tests have tested on the unchanged code, "" if that is not known.

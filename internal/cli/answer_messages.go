@@ -8,14 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/config"
-	"pawl/internal/act"
+	"pawl/internal/cli/render"
 	"pawl/internal/client"
 	"pawl/internal/fault"
-	"pawl/internal/govern"
+	"pawl/internal/lib/shell"
 	"pawl/internal/loop"
-	"pawl/internal/shell"
+	"pawl/internal/loop/api"
+	"pawl/internal/loop/rules"
 	"pawl/internal/spec"
-	"pawl/internal/ui"
 )
 
 // messageCommands are the commands that carry a message to a loop.
@@ -25,7 +25,7 @@ func (a *app) messageCommands() (all []*cobra.Command) {
 	add := func(use, short, long string, args cobra.PositionalArgs, do func(context.Context, []string) error) *cobra.Command {
 		cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: args, RunE: a.brief(do)}
 		cmd.Flags().StringVar(&m.By, "by", config.User(), "who does this, for the record")
-		if govern.AnswersGates(cmd.Name()) {
+		if rules.AnswersGates(cmd.Name()) {
 			cmd.Flags().StringVar(&m.Gate, "gate", "", "the gate to answer (default: the open one)")
 		}
 		cmd.Flags().StringVar(&m.Note, "note", "", "why, for the record")
@@ -116,7 +116,7 @@ func (a *app) deliver(ctx context.Context, s *session, id, name string, m loop.M
 
 func (a *app) reportSent(s *session, sent client.Sent) error {
 	if sent.Proposal != nil {
-		sent.Reply = "proposal " + ui.Proposal(*sent.Proposal)
+		sent.Reply = "proposal " + render.Proposal(*sent.Proposal)
 	}
 	if sent.Already {
 		sent.Reply += "; it had this answer before, so nothing changes"
@@ -128,7 +128,7 @@ func (a *app) reportSent(s *session, sent client.Sent) error {
 		return a.printJSON(sent)
 	}
 	if sent.Reply != "" {
-		return a.print(sent.Loop + ": " + ui.Clean(sent.Reply))
+		return a.print(sent.Loop + ": " + render.Clean(sent.Reply))
 	}
 	return nil
 }
@@ -168,8 +168,8 @@ func showLine(args []string) string { return strings.Join(append([]string{"pawl 
 
 // approve approves with a hash, or shows what waits and asks.
 func (a *app) approve(ctx context.Context, args []string, m loop.Message) error {
-	if m.Apply != "" && !slices.Contains(govern.AppliedAtOnce, m.Apply) {
-		return usage("--apply is one of " + strings.Join(govern.AppliedAtOnce, ", "))
+	if m.Apply != "" && !slices.Contains(rules.AppliedAtOnce, m.Apply) {
+		return usage("--apply is one of " + strings.Join(rules.AppliedAtOnce, ", "))
 	}
 	if m.Hash == "" && !a.terminal() {
 		return usage("approve needs --hash, the hash of what you approve; `" + showLine(args) + "` prints it")
@@ -243,7 +243,7 @@ func (a *app) sendApproval(ctx context.Context, s *session, id string, over bool
 	}
 	switch {
 	case sent.Proposal != nil:
-		return a.apply(ctx, s, act.Apply{Loop: sent.Loop, Hash: m.Hash, How: m.Apply, By: m.By}, "")
+		return a.apply(ctx, s, api.Apply{Loop: sent.Loop, Hash: m.Hash, How: m.Apply, By: m.By}, "")
 	case sent.Via == "signal":
 		return fault.New(fault.NoWorker, "nothing is applied yet: the loop does it once a worker runs (%s)", s.AWorker()).
 			Advise("`pawl show " + id + "` says whether it has.")

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"pawl/config"
-	"pawl/internal/govern"
-	"pawl/internal/kind"
+	"pawl/internal/cli/render"
 	"pawl/internal/loop"
-	"pawl/internal/ui"
+	"pawl/internal/loop/rules"
+	"pawl/internal/spec/kind"
 )
 
 // budget returns the loop's budget at this moment.
@@ -55,7 +55,7 @@ func reply(g loop.Gate, typed string) (name string, m loop.Message) {
 	switch {
 	case approves && yes(typed):
 		return loop.MessageApprove, loop.Message{Hash: g.Hash}
-	case g.Kind == loop.GateDiff && slices.Contains(govern.AppliedAtOnce, typed):
+	case g.Kind == loop.GateDiff && slices.Contains(rules.AppliedAtOnce, typed):
 		return loop.MessageApprove, loop.Message{Hash: g.Hash, Apply: typed}
 	case no(typed) && (approves || g.Kind == loop.GateBudget):
 		return loop.MessageReject, loop.Message{Note: "declined at the terminal"}
@@ -141,11 +141,11 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		m.By, m.Gate = config.User(), g.ID
 		f.send(ctx, name, m)
 	case typed == "" && len(g.Choices) == 0 && g.Kind != loop.GateContract: // the others are asked for again
-		f.say("waiting for an answer from elsewhere: %s", strings.Join(ui.Commands(f.id, g, f.budget()), ", "))
+		f.say("waiting for an answer from elsewhere: %s", strings.Join(render.Commands(f.id, g, f.budget()), ", "))
 	case typed == "":
 		f.ask()
 	default:
-		f.say("%q is no answer to this", ui.Clean(typed))
+		f.say("%q is no answer to this", render.Clean(typed))
 		f.ask()
 	}
 	return nil

@@ -5,14 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/evidence"
-	"pawl/internal/kind"
 	"pawl/internal/loop"
+	"pawl/internal/metric"
+	"pawl/internal/spec/kind"
 )
 
 func TestARejectionOfTheLastIterationPromisesNoOther(t *testing.T) {
-	three := evidence.MustDecimal("3")
-	left := loop.NewBudget(map[loop.Resource]evidence.Decimal{loop.Iterations: three})
+	three := metric.MustDecimal("3")
+	left := loop.NewBudget(map[loop.Resource]metric.Decimal{loop.Iterations: three})
 	spent := left.Spend(loop.Iterations, three)
 	gate := loop.Gate{Kind: loop.GateDiff}
 	require.Contains(t, questionAt(kind.Deliver, gate, left), "n: reject (another iteration)")

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/internal/shell"
-	"pawl/internal/ui"
+	"pawl/internal/cli/render"
+	"pawl/internal/lib/shell"
 )
 
 // arguments checks how many arguments a command gets: at least from, and at most to unless to is negative. The error
@@ -59,7 +59,7 @@ func unknown(cmd *cobra.Command, name string) error {
 }
 
 // meaning is how an error ends that knows what was meant, "" if it does not.
-func meaning(what string) string { return ui.Around("; did you mean ", what, "?") }
+func meaning(what string) string { return render.Around("; did you mean ", what, "?") }
 
 // helpCommand is the library's command, except that a topic that does not exist is an error.
 func helpCommand() *cobra.Command {

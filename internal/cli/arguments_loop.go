@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/internal/evidence"
-	"pawl/internal/govern"
-	"pawl/internal/launch"
-	"pawl/internal/list"
+	"pawl/internal/cli/render"
+	"pawl/internal/client/launch"
+	"pawl/internal/git/userrepo"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/ui"
-	"pawl/internal/userrepo"
+	"pawl/internal/loop/rules"
+	"pawl/internal/metric"
 )
 
 // unnamed says which of this folder's loops a command is about that names none: the latest of the first group that has
@@ -39,8 +39,8 @@ var (
 	notEnded   = rowGroup{"unfinished loop", func(r launch.Row) bool { return anyLoop.fits(r) && !loop.Status(r.Status).Ended() }}
 	atGate     = rowGroup{"waiting loop", func(r launch.Row) bool { return notEnded.fits(r) && r.Gate != "" }}
 	paused     = rowGroup{"paused loop", func(r launch.Row) bool { return anyLoop.fits(r) && r.Status == string(loop.Paused) }}
-	proposing  = rowGroup{"proposing loop", func(r launch.Row) bool { return anyLoop.fits(r) && r.Proposal == govern.Open }}
-	approved   = rowGroup{"approved loop", func(r launch.Row) bool { return anyLoop.fits(r) && r.Proposal == govern.Approved }}
+	proposing  = rowGroup{"proposing loop", func(r launch.Row) bool { return anyLoop.fits(r) && r.Proposal == rules.Open }}
+	approved   = rowGroup{"approved loop", func(r launch.Row) bool { return anyLoop.fits(r) && r.Proposal == rules.Approved }}
 	over       = rowGroup{"ended loop", func(r launch.Row) bool { return anyLoop.fits(r) && loop.Status(r.Status).Ended() }}
 )
 
@@ -97,7 +97,7 @@ func (a *app) folderLoop(ctx context.Context, u unnamed) (id string, err error) 
 		return "", usage(fmt.Sprintf("this folder's repository has no %s, so name one; `pawl list` shows the IDs", wanted))
 	}
 	latest := candidates[0]
-	a.say("%s", ui.Clean(meantLoop(latest.Loop, words, len(candidates))))
+	a.say("%s", render.Clean(meantLoop(latest.Loop, words, len(candidates))))
 	return latest.Loop, a.agreesTo(ctx, u, candidates)
 }
 
@@ -121,7 +121,7 @@ func meantLoop(id, words string, n int) string {
 	if n == 1 {
 		return fmt.Sprintf("%s, this folder's only %s", id, words)
 	}
-	return fmt.Sprintf("%s, the latest of this folder's %s", id, evidence.Counted(n, words))
+	return fmt.Sprintf("%s, the latest of this folder's %s", id, metric.Counted(n, words))
 }
 
 // agreesTo asks a person before a command that can't be undone is sent to a loop that nobody named.
@@ -136,10 +136,10 @@ func (a *app) agreesTo(ctx context.Context, u unnamed, candidates []launch.Row) 
 		if question == "" {
 			question = "Do you mean %s?"
 		}
-		return a.askAbout(ctx, nil, "", nil, fmt.Sprintf(question, ui.Clean(candidates[0].Loop)), "nothing was sent")
+		return a.askAbout(ctx, nil, "", nil, fmt.Sprintf(question, render.Clean(candidates[0].Loop)), "nothing was sent")
 	case several:
 		ids := list.Map(candidates, func(r launch.Row) string { return r.Loop })
-		return usage("name the loop: this can't be undone, and there are " + ui.Clean(strings.Join(ids, ", ")))
+		return usage("name the loop: this can't be undone, and there are " + render.Clean(strings.Join(ids, ", ")))
 	}
 	return nil
 }

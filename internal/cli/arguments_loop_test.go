@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/userrepo"
-	"pawl/test/gittest"
+	"pawl/internal/git/userrepo"
+	"pawl/test/harness/gittest"
 )
 
 // inRepository makes the loop of the fake one of the repository in which the command is typed.

@@ -11,15 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/cli"
+	"pawl/internal/exec/supervisor"
+	"pawl/internal/git/store"
 	"pawl/internal/home"
-	"pawl/internal/proc"
-	"pawl/internal/store"
-	"pawl/internal/workspace"
-	"pawl/test/testdir"
+	"pawl/internal/home/hostrecord"
+	"pawl/test/harness/testdir"
 )
 
 func TestMain(m *testing.M) {
-	proc.Main()
+	supervisor.Main()
 	testdir.InMemory()
 	os.Exit(m.Run())
 }
@@ -121,7 +121,7 @@ func TestAStewardThatIsStartedIsSaidWhatValidateWouldSay(t *testing.T) {
 }
 
 // recorded makes this host hold the steward shop, whose ledger has no entry yet.
-func (b *bench) recorded(closed bool) workspace.Record {
+func (b *bench) recorded(closed bool) hostrecord.Record {
 	b.t.Helper()
 	b.repository()
 	h, err := home.Open()
@@ -129,8 +129,8 @@ func (b *bench) recorded(closed bool) workspace.Record {
 	dir := filepath.Join(b.dir, "store.git")
 	_, err = store.Open(b.t.Context(), dir)
 	require.NoError(b.t, err)
-	r := workspace.Record{Loop: "shop", Ref: "shop", Kind: "steward", Repo: filepath.Join(b.dir, "shop"), Store: dir, Ledger: "refs/pawl-ledger/shop", Closed: closed}
-	require.NoError(b.t, workspace.Write(h, r))
+	r := hostrecord.Record{Loop: "shop", Ref: "shop", Kind: "steward", Repo: filepath.Join(b.dir, "shop"), Store: dir, Ledger: "refs/pawl-ledger/shop", Closed: closed}
+	require.NoError(b.t, hostrecord.Write(h, r))
 	return r
 }
 

@@ -12,32 +12,32 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/cli"
-	"pawl/internal/govern"
 	"pawl/internal/home"
-	"pawl/internal/workspace"
+	"pawl/internal/home/hostrecord"
+	"pawl/internal/loop/rules"
 )
 
 // held creates what this host has of two loops that have ended and one that has not.
 func held(t *testing.T, b *bench) home.Home {
 	h, err := home.Open()
 	require.NoError(t, err)
-	for _, r := range []workspace.Record{
+	for _, r := range []hostrecord.Record{
 		{Ref: "old", Store: filepath.Join(h.Dir, "gone.git"), Closed: true},
 		{Ref: "older", Store: filepath.Join(h.Dir, "gone.git"), Closed: true},
 		{Ref: "running", Store: filepath.Join(h.Dir, "other.git")},
 	} {
 		r.Loop, r.Repo, r.Ledger = r.Ref, b.dir, "refs/pawl-ledger/"+r.Ref
-		for _, folder := range []string{workspace.Steps(h, r.Ref), r.Desk(h), workspace.Admin(h, r.Ref, "desk")} {
+		for _, folder := range []string{hostrecord.Steps(h, r.Ref), r.Desk(h), hostrecord.Admin(h, r.Ref, "desk")} {
 			require.NoError(t, os.MkdirAll(folder, 0o700))
 			require.NoError(t, os.WriteFile(filepath.Join(folder, "file"), []byte("0123456789"), 0o600))
 		}
-		require.NoError(t, workspace.Write(h, r))
+		require.NoError(t, hostrecord.Write(h, r))
 	}
 	return h
 }
 
 func refs(t *testing.T, h home.Home) string {
-	records, err := workspace.List(h)
+	records, err := hostrecord.List(h)
 	require.NoError(t, err)
 	var all []string
 	for _, r := range records {
@@ -60,9 +60,9 @@ func TestCleanShowsFirstAndRemovesWhenItIsTold(t *testing.T) {
 	require.Equal(t, "old older running", refs(t, h))
 	require.Equal(t, 0, b.run(strings.NewReader("y\n"), "clean", "old"))
 	require.Contains(t, b.stderr.String(), "pawl: removed\n")
-	require.NoDirExists(t, workspace.Record{Ref: "old"}.Desk(h))
-	require.NoDirExists(t, workspace.Steps(h, "old"))
-	require.DirExists(t, workspace.Record{Ref: "older"}.Desk(h), "which nobody named")
+	require.NoDirExists(t, hostrecord.Record{Ref: "old"}.Desk(h))
+	require.NoDirExists(t, hostrecord.Steps(h, "old"))
+	require.DirExists(t, hostrecord.Record{Ref: "older"}.Desk(h), "which nobody named")
 
 	b = newBenchIn(t, b)
 	require.Equal(t, 0, b.run(nil, "clean", "--yes", "--json"), b.stderr.String())
@@ -71,7 +71,7 @@ func TestCleanShowsFirstAndRemovesWhenItIsTold(t *testing.T) {
 	require.True(t, out.Removed)
 	require.Equal(t, []cli.Keeping{{Loop: "running", What: "everything", Why: "it has not ended"}}, out.Kept)
 	require.Equal(t, "running", refs(t, h))
-	require.DirExists(t, workspace.Record{Ref: "running"}.Desk(h))
+	require.DirExists(t, hostrecord.Record{Ref: "running"}.Desk(h))
 	require.Equal(t, 2, b.run(nil, "clean", "nobody"))
 }
 
@@ -82,7 +82,7 @@ func TestCleanOfALoopThatNeverOpenedSaysThatNothingIsHere(t *testing.T) {
 	require.Equal(t, 0, b.run(nil, "clean", "loop-1", "--yes"), b.stderr.String())
 	require.Contains(t, b.stdout.String(), "stays   loop-1: everything (it has not ended)")
 
-	f.end(govern.Interrupted.Because("enough"))
+	f.end(rules.Interrupted.Because("enough"))
 	b = newBenchIn(t, b)
 	require.Equal(t, 0, b.run(nil, "clean", "loop-1", "--yes"), b.stderr.String())
 	require.Contains(t, b.stderr.String(), "nothing of loop-1 is on this host")
@@ -108,10 +108,10 @@ func TestE6_CleanRemovesFromTheHomeThatItWas(t *testing.T) {
 	require.NoError(t, os.Rename(h.Dir, away.Dir))
 	require.NoError(t, os.CopyFS(h.Dir, os.DirFS(away.Dir)))
 	require.Equal(t, 0, b.run(nil, "clean", "--yes", "old"), b.stderr.String())
-	require.NoDirExists(t, workspace.Record{Ref: "old"}.Desk(away))
-	require.NoDirExists(t, workspace.Steps(away, "old"))
-	require.DirExists(t, workspace.Record{Ref: "old"}.Desk(h), "which is the copy")
-	require.DirExists(t, workspace.Steps(h, "old"))
+	require.NoDirExists(t, hostrecord.Record{Ref: "old"}.Desk(away))
+	require.NoDirExists(t, hostrecord.Steps(away, "old"))
+	require.DirExists(t, hostrecord.Record{Ref: "old"}.Desk(h), "which is the copy")
+	require.DirExists(t, hostrecord.Steps(h, "old"))
 }
 
 func TestCleanLeavesRecordsToAWorkerThatRuns(t *testing.T) {
@@ -123,7 +123,7 @@ func TestCleanLeavesRecordsToAWorkerThatRuns(t *testing.T) {
 	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	require.Equal(t, 0, b.run(nil, "clean", "--yes"), b.stderr.String())
 	require.Contains(t, b.stdout.String(), "stays   old: store (a worker runs on this host)")
-	require.NoDirExists(t, workspace.Steps(h, "old"))
+	require.NoDirExists(t, hostrecord.Steps(h, "old"))
 	require.Equal(t, "old older running", refs(t, h))
 }
 

@@ -1,13 +1,3 @@
-// Package cli is pawl's command line: it starts loops and follows them, shows what they do, and carries people's
-// messages to them. It never decides what a message does or when a loop ends (internal/govern does, in the workflow),
-// never works on a repository, and reaches loops only through internal/client. It does not know the embedded engine:
-// the program that links the engine passes it in (Deps.Embedded), so the worker and the starter need no server.
-//
-// The files are named after what a person does: start_ (start, run, demo, follow a loop to its end), answer_
-// (messages, questions, apply), look_ (list, show, watch, log, diff, report, inbox), steward_ (the same for stewards)
-// and house_ (init, validate, doctor, up, clean). Start at Execute, which the root program and the starter call, or
-// at Serve, which the worker calls. session.go says how a command finds Temporal, and exit.go explains the exit
-// codes.
 package cli
 
 import (
@@ -30,15 +20,15 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"pawl/config"
-	"pawl/internal/doctor"
+	"pawl/internal/cli/doctor"
+	"pawl/internal/cli/render"
+	"pawl/internal/client/launch"
+	"pawl/internal/engine/auth"
 	"pawl/internal/fault"
-	"pawl/internal/held"
-	"pawl/internal/host"
-	"pawl/internal/launch"
-	"pawl/internal/list"
-	"pawl/internal/pass"
+	"pawl/internal/lib/fsutil/dirfd"
+	"pawl/internal/lib/list"
 	"pawl/internal/spec"
-	"pawl/internal/ui"
+	hostworker "pawl/internal/worker"
 )
 
 // Deps are the parts of the world that a program or a test passes.
@@ -56,7 +46,7 @@ type Deps struct {
 
 	// The fields below default to those of a real process.
 	Dial     func(context.Context, config.Temporal, string, *slog.Logger) (sdk.Client, error)
-	Worker   func(context.Context, host.Options) error
+	Worker   func(context.Context, hostworker.Options) error
 	Terminal func(any) bool
 	Now      func() time.Time
 	After    func(time.Duration) <-chan time.Time
@@ -65,7 +55,7 @@ type Deps struct {
 // Embedded is the engine that a program contains.
 type Embedded struct {
 	// Share starts the engine of a folder, or joins the one that another process runs.
-	Share func(ctx context.Context, dir string, auth pass.Wish, logger *slog.Logger) (Engine, error)
+	Share func(ctx context.Context, dir string, auth auth.Wish, logger *slog.Logger) (Engine, error)
 	// Find returns the running engine of a folder. It starts none.
 	Find func(ctx context.Context, dir string) (e Found, ok bool)
 	// Look examines the engine of a folder and changes nothing.
@@ -79,7 +69,7 @@ type Found struct {
 	// visit.
 	Link func(page string) string
 	// Pass is the pass that the engine requires, nil if it requires none.
-	Pass *pass.Pass
+	Pass *auth.Pass
 	// ID distinguishes it from any other engine at the same address.
 	ID string
 }
@@ -99,11 +89,11 @@ type app struct {
 	in     io.Reader
 	out    io.Writer
 	err    io.Writer
-	screen *ui.Screen   // on stderr
-	logs   io.Writer    // where the log is written, nil for a file under $PAWL_HOME
-	told   *slog.Logger // gets the program's own messages, nil if they are shown to people
+	screen *render.Screen // on stderr
+	logs   io.Writer      // where the log is written, nil for a file under $PAWL_HOME
+	told   *slog.Logger   // gets the program's own messages, nil if they are shown to people
 	worker config.Worker
-	auth   pass.Wish   // for the engine that a command starts
+	auth   auth.Wish   // for the engine that a command starts
 	typed  chan string // the lines of stdin, nil before the first question
 	// reading is the change that is asked about, while it is read.
 	reading *pages
@@ -141,10 +131,10 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer, d Deps) *app {
 		d.Dial = config.Dial
 	}
 	if d.Worker == nil {
-		d.Worker = host.RunWorker
+		d.Worker = hostworker.RunWorker
 	}
 	if d.Terminal == nil {
-		d.Terminal = func(v any) bool { _, ok := ui.Terminal(v); return ok }
+		d.Terminal = func(v any) bool { _, ok := render.Terminal(v); return ok }
 	}
 	if d.After == nil {
 		d.After = time.After
@@ -152,7 +142,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer, d Deps) *app {
 	if d.Now == nil {
 		d.Now = time.Now
 	}
-	return &app{deps: d, in: stdin, out: stdout, err: stderr, screen: ui.NewScreen(stderr)}
+	return &app{deps: d, in: stdin, out: stdout, err: stderr, screen: render.NewScreen(stderr)}
 }
 
 func (a *app) execute(ctx context.Context, root *cobra.Command, args []string) int {
@@ -325,7 +315,7 @@ func (a *app) untilSignal(parent context.Context) (ctx context.Context, stop fun
 
 // say writes a message of the program itself to stderr, or to its log.
 func (a *app) say(format string, args ...any) {
-	text := held.Known(fmt.Sprintf(format, args...))
+	text := dirfd.Known(fmt.Sprintf(format, args...))
 	if a.told != nil {
 		a.told.Info(text)
 		return
@@ -347,7 +337,7 @@ func (a *app) hung(text string) string {
 func (a *app) terminal() bool { return a.deps.Terminal(a.in) && a.deps.Terminal(a.err) }
 
 // style returns how data is rendered on stdout.
-func (a *app) style() ui.Style { return ui.NewScreen(a.out).Style() }
+func (a *app) style() render.Style { return render.NewScreen(a.out).Style() }
 
 // print writes data for people to stdout.
 func (a *app) print(text string) error {
@@ -385,9 +375,9 @@ func (a *app) explain(err error) {
 		if errors.As(err, &f) {
 			advice = f.Advice()
 		}
-		a.told.Error(held.Known(err.Error()), "code", fault.CodeOf(err), "advice", advice)
+		a.told.Error(dirfd.Known(err.Error()), "code", fault.CodeOf(err), "advice", advice)
 	case errors.As(err, &misused):
-		a.say("%s", ui.Clean(misused.what))
+		a.say("%s", render.Clean(misused.what))
 		a.indent(fmt.Sprintf("See `%s --help`.", cmp.Or(misused.of, a.deps.Program)))
 	case errors.As(err, &left):
 		if left.why != "" {
@@ -400,14 +390,14 @@ func (a *app) explain(err error) {
 		}
 		a.say("%s (%s)", what, fault.InvalidSpec)
 		for _, p := range problems {
-			a.screen.Print(a.hung("  " + ui.Clean(p.String())))
+			a.screen.Print(a.hung("  " + render.Clean(p.String())))
 		}
 	case errors.As(err, &f):
-		a.say("%s (%s)", ui.Clean(f.What), f.Code)
+		a.say("%s (%s)", render.Clean(f.What), f.Code)
 		a.indent(f.Advice())
 	default:
 		what, more, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
-		a.say("%s", ui.Clean(what))
+		a.say("%s", render.Clean(what))
 		a.indent(more)
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			a.indent("Make room on that disk: `pawl doctor` says how much is free, and `pawl clean` lists what ended loops still occupy.")
@@ -453,7 +443,7 @@ func (a *app) explainJSON(err error) error {
 	if !a.json || a.answered || a.told != nil || said == nil {
 		return nil
 	}
-	said.Message, said.Fix = held.Known(said.Message), held.Known(said.Fix)
+	said.Message, said.Fix = dirfd.Known(said.Message), dirfd.Known(said.Fix)
 	return a.printJSON(struct {
 		Error *failure `json:"error"`
 	}{said})
@@ -461,13 +451,13 @@ func (a *app) explainJSON(err error) error {
 
 // oneLine returns an error and what to do about it within a sentence.
 func oneLine(err error) string {
-	return ui.Clean(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
+	return render.Clean(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
 }
 
 // indent writes the rest of a message, which may quote a command's output.
 func (a *app) indent(text string) {
 	for line := range strings.SplitSeq(text, "\n") {
-		if line = ui.Clean(line); line != "" {
+		if line = render.Clean(line); line != "" {
 			a.screen.Print(a.hung("      " + line))
 		}
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/cli"
-	"pawl/internal/evidence"
-	"pawl/internal/govern"
+	"pawl/internal/cli/render"
+	"pawl/internal/engine/auth"
 	"pawl/internal/home"
+	"pawl/internal/home/hostrecord"
+	"pawl/internal/home/repairlog"
 	"pawl/internal/loop"
-	"pawl/internal/mending"
-	"pawl/internal/pass"
-	"pawl/internal/ui"
-	"pawl/internal/workspace"
+	"pawl/internal/loop/rules"
+	"pawl/internal/metric"
 )
 
 // waiting is a loop at its contract gate.
@@ -189,7 +189,7 @@ func TestAMessageThatIsNotRepliedToIsNotSentTwice(t *testing.T) {
 
 func TestAnEndedLoopTakesNoMessages(t *testing.T) {
 	f := waiting()
-	f.end(govern.TargetMet)
+	f.end(rules.TargetMet)
 	b := newBench(t, f)
 	require.Equal(t, 2, b.run(nil, "halt", "loop-1"))
 	require.Contains(t, b.stderr.String(), "the loop loop-1 has ended (completed)")
@@ -268,7 +268,7 @@ func TestShowPrintsTheStateExactly(t *testing.T) {
 func TestTheWallClockGoesOnWhileALoopWaits(t *testing.T) {
 	f := waiting()
 	f.state.Gate = &loop.Gate{ID: "budget-5", Kind: loop.GateBudget, Hash: testHash, Budget: loop.WallClock}
-	f.state.Budget = loop.NewBudget(map[loop.Resource]evidence.Decimal{loop.WallClock: loop.Count(2000)})
+	f.state.Budget = loop.NewBudget(map[loop.Resource]metric.Decimal{loop.WallClock: loop.Count(2000)})
 	for _, args := range [][]string{{"show", "loop-1"}, {"inbox"}} {
 		b := newBench(t, f)
 		require.Equal(t, 0, b.run(nil, args...))
@@ -281,8 +281,8 @@ func TestShowAndListNameWhatWasMended(t *testing.T) {
 	b := newBench(t, waiting())
 	h, err := home.Open()
 	require.NoError(t, err)
-	require.NoError(t, workspace.Write(h, workspace.Record{Loop: "loop-1", Ref: "loop-1", FirstRun: "run-1"}))
-	mending.Note(h.Loop("loop-1"), "the store is gone; it is mended")
+	require.NoError(t, hostrecord.Write(h, hostrecord.Record{Loop: "loop-1", Ref: "loop-1", FirstRun: "run-1"}))
+	repairlog.Note(h.Loop("loop-1"), "the store is gone; it is mended")
 	said := func() int { return strings.Count(b.stdout.String(), "UTC: the store is gone; it is mended") }
 	for i, args := range [][]string{{"show", "loop-1"}, {"show", "--json", "loop-1"}, {"list"}, {"list", "--json"}} {
 		require.Equal(t, 0, b.run(nil, args...))
@@ -294,11 +294,11 @@ func TestShowAndListNameWhatWasMended(t *testing.T) {
 	b = newBench(t, waiting())
 	h, err = home.Open()
 	require.NoError(t, err)
-	require.NoError(t, workspace.Write(h, workspace.Record{Loop: "loop-1", Ref: "loop-1", FirstRun: "run-1"}))
+	require.NoError(t, hostrecord.Write(h, hostrecord.Record{Loop: "loop-1", Ref: "loop-1", FirstRun: "run-1"}))
 	for _, what := range []string{"the desk", "the store"} {
-		mending.Note(h.Loop("loop-1"), what)
+		repairlog.Note(h.Loop("loop-1"), what)
 	}
-	mending.Tell(h.Loop("loop-1"), "the desk")
+	repairlog.Tell(h.Loop("loop-1"), "the desk")
 	require.Equal(t, 0, b.run(nil, "log", "loop-1"))
 	require.True(t, strings.HasSuffix(b.stdout.String(), "\nmended  the store\n"), "what no event tells yet: %s", b.stdout.String())
 	require.NotContains(t, b.stdout.String(), "the desk")
@@ -351,7 +351,7 @@ func TestLogFollowsUntilTheLoopEnds(t *testing.T) {
 	go func() { done <- b.run(nil, "log", "-f", "loop-1") }()
 	require.Eventually(t, func() bool { return strings.Contains(b.stdout.String(), "waiting") }, 20*time.Second, time.Millisecond)
 	f.mu.Lock()
-	f.end(govern.TargetMet)
+	f.end(rules.TargetMet)
 	f.mu.Unlock()
 	require.Equal(t, 0, <-done)
 	require.Contains(t, b.stdout.String(), "completed: the target is met")
@@ -385,7 +385,7 @@ func TestAnErrorIsJSONWhereJSONIsAskedFor(t *testing.T) {
 func TestARefusedStartIsListedOnlyWithAll(t *testing.T) {
 	f := waiting()
 	f.begin()
-	f.end(govern.NotReady.Because("the working tree is not clean: a.txt"))
+	f.end(rules.NotReady.Because("the working tree is not clean: a.txt"))
 	b := newBench(t, f)
 	require.Equal(t, 0, b.run(nil, "list"))
 	require.NotContains(t, b.stdout.String(), "loop-1")
@@ -417,7 +417,7 @@ func TestUpServesUntilInterrupted(t *testing.T) {
 		b.signals <- os.Interrupt
 	}()
 	require.Equal(t, 0, b.run(nil, "up", "--json"), b.stderr.String())
-	var v ui.Serving
+	var v render.Serving
 	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &v))
 	require.Equal(t, "127.0.0.1:7233", v.Address)
 	require.Equal(t, "ours", v.Engine)
@@ -427,7 +427,7 @@ func TestUpServesUntilInterrupted(t *testing.T) {
 func TestOnlyTheEnginesOwnerSaysThatThePortIsTaken(t *testing.T) {
 	for _, joined := range []bool{false, true} {
 		b := newBench(t, newFake())
-		b.deps.Embedded.Share = func(context.Context, string, pass.Wish, *slog.Logger) (cli.Engine, error) {
+		b.deps.Embedded.Share = func(context.Context, string, auth.Wish, *slog.Logger) (cli.Engine, error) {
 			return fakeEngine{moved: true, joined: joined}, nil
 		}
 		go func() {

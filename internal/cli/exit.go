@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"pawl/internal/fault"
-	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/loop/rules"
 	"pawl/internal/spec"
 )
 
@@ -54,7 +54,7 @@ var errInterrupted = &leaving{code: exitInterrupted, why: "interrupted"}
 
 // ended returns how a command ends after its loop ended with that status and code; nil for exit code 0.
 func ended(status loop.Status, code fault.Code) error {
-	if exit := govern.ExitCode(status, code); exit != exitOK {
+	if exit := rules.ExitCode(status, code); exit != exitOK {
 		return &leaving{code: exit}
 	}
 	return nil

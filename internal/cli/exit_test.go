@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/fault"
+	"pawl/internal/home/hostrecord"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
-	"pawl/internal/workspace"
 )
 
 // L11: the caller gets every code of the table as an exit code of the contract.
@@ -56,7 +56,7 @@ func TestErrorsMapToExitCodes(t *testing.T) {
 
 func TestOnlyLoopsBegunSinceThisProcessStartedHoldIt(t *testing.T) {
 	began := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
-	records := []workspace.Record{
+	records := []hostrecord.Record{
 		{Loop: "old", OpenedAt: began.Add(-time.Hour)}, {Loop: "new", OpenedAt: began.Add(time.Minute)},
 		{Loop: "again", OpenedAt: began.Add(-time.Hour)}, {Loop: "again", OpenedAt: began.Add(time.Minute)},
 	}

@@ -27,18 +27,18 @@ import (
 
 	"pawl/config"
 	"pawl/internal/cli"
-	"pawl/internal/evidence"
+	"pawl/internal/client/launch"
+	"pawl/internal/engine/auth"
 	"pawl/internal/fault"
-	"pawl/internal/govern"
-	"pawl/internal/host"
-	"pawl/internal/launch"
 	"pawl/internal/loop"
-	"pawl/internal/pass"
-	"pawl/internal/phase"
+	"pawl/internal/loop/rules"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
+	"pawl/internal/spec/phase"
+	hostworker "pawl/internal/worker"
 )
 
-// fakeTemporal is a Temporal service with one loop. The loop answers messages like a real one (govern.Answer); a test
+// fakeTemporal is a Temporal service with one loop. The loop answers messages like a real one (rules.Answer); a test
 // scripts everything else that it does. A method that a test does not expect panics, because the embedded interface
 // is nil.
 type fakeTemporal struct {
@@ -81,7 +81,7 @@ var now = time.Date(2026, 3, 27, 14, 2, 21, 0, time.UTC)
 
 const testHash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-func decimal(s string) *evidence.Decimal { d := evidence.MustDecimal(s); return &d }
+func decimal(s string) *metric.Decimal { d := metric.MustDecimal(s); return &d }
 
 // emit records events of the loop.
 func (f *fakeTemporal) emit(events ...loop.Event) {
@@ -95,7 +95,7 @@ func (f *fakeTemporal) emit(events ...loop.Event) {
 // begin brings the loop to its contract gate.
 func (f *fakeTemporal) begin() {
 	f.emit(
-		loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{Kind: "improve", Goal: f.spec.Goal, Repo: "/src/routes", Branch: "pawl/" + f.id, Base: "2c9deac54712", Limits: map[loop.Resource]evidence.Decimal{loop.Iterations: evidence.MustDecimal("3")}}},
+		loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{Kind: "improve", Goal: f.spec.Goal, Repo: "/src/routes", Branch: "pawl/" + f.id, Base: "2c9deac54712", Limits: map[loop.Resource]metric.Decimal{loop.Iterations: metric.MustDecimal("3")}}},
 		loop.Event{Type: loop.PhaseEntered, Phase: phase.Baseline},
 		loop.Event{Type: loop.ContractDrawn, Contract: &loop.Contract{Hash: testHash, Base: "2c9deac54712", Tools: []string{"*"}}},
 		loop.Event{Type: loop.BaselineMeasured, Metric: decimal("84.7")},
@@ -109,21 +109,21 @@ func (f *fakeTemporal) begin() {
 }
 
 // keep makes an iteration succeed.
-func (f *fakeTemporal) keep(metric, delta string) {
+func (f *fakeTemporal) keep(value, delta string) {
 	n := f.state.Iteration + 1
 	f.emit(
 		loop.Event{Type: loop.IterationStarted, Iteration: n},
-		loop.Event{Type: loop.IterationSucceeded, Iteration: n, Metric: decimal(metric), Record: &loop.Iteration{
-			N: n, Description: "make it better", Metric: decimal(metric), Delta: evidence.MustDecimal(delta), Kept: true, Commit: "3eff7429e6aa",
+		loop.Event{Type: loop.IterationSucceeded, Iteration: n, Metric: decimal(value), Record: &loop.Iteration{
+			N: n, Description: "make it better", Metric: decimal(value), Delta: metric.MustDecimal(delta), Kept: true, Commit: "3eff7429e6aa",
 		}},
 	)
 }
 
 // end ends the loop according to the contract's table.
-func (f *fakeTemporal) end(e govern.End) {
+func (f *fakeTemporal) end(e rules.End) {
 	f.emit(e.Event(f.state.Usage))
 	s := f.state
-	r := *govern.Result(s, spec.Spec{})
+	r := *rules.Result(s, spec.Spec{})
 	if e.Status == loop.Failed {
 		f.err = temporal.NewNonRetryableApplicationError(e.Reason, string(e.Code), nil, r)
 	}
@@ -157,7 +157,7 @@ func (f *fakeTemporal) take(name string, m loop.Message) (string, error) {
 	if f.ownSpec {
 		sp = f.spec
 	}
-	reply, err := govern.Answer(f.state, sp, name, m)
+	reply, err := rules.Answer(f.state, sp, name, m)
 	if err != nil {
 		return "", temporal.NewNonRetryableApplicationError(err.Error(), string(fault.CodeOf(err)), nil)
 	}
@@ -293,7 +293,7 @@ func (f *fakeTemporal) QueryWorkflow(ctx context.Context, id, _, name string, ar
 	case "contract":
 		sp := f.spec
 		sp.Kind = f.state.Kind
-		return encode(launch.ContractView{Contract: f.state.Contract, Spec: sp, Baseline: f.state.Baseline, InScope: 5, Protections: govern.Protections, Notes: f.notes}), nil
+		return encode(launch.ContractView{Contract: f.state.Contract, Spec: sp, Baseline: f.state.Baseline, InScope: 5, Protections: rules.Protections, Notes: f.notes}), nil
 	}
 	return nil, serviceerror.NewQueryFailed("unknown query " + name)
 }
@@ -338,7 +338,7 @@ func (r fakeRun) Get(ctx context.Context, out any) error {
 		return errors.Join(&temporal.WorkflowExecutionError{}, r.f.err)
 	}
 	s := r.f.state
-	res := *govern.Result(s, spec.Spec{})
+	res := *rules.Result(s, spec.Spec{})
 	*out.(*loop.Result) = res
 	return nil
 }
@@ -404,14 +404,14 @@ func newBench(t *testing.T, f *fakeTemporal) *bench {
 	}
 	b.deps = cli.Deps{
 		Embedded: &cli.Embedded{
-			Share: func(context.Context, string, pass.Wish, *slog.Logger) (cli.Engine, error) { return fakeEngine{}, nil },
+			Share: func(context.Context, string, auth.Wish, *slog.Logger) (cli.Engine, error) { return fakeEngine{}, nil },
 			Find:  func(context.Context, string) (cli.Found, bool) { return found, true },
 		},
 		Signals: b.signals,
 		Dial: func(context.Context, config.Temporal, string, *slog.Logger) (client.Client, error) {
 			return f, nil
 		},
-		Worker: func(ctx context.Context, o host.Options) error {
+		Worker: func(ctx context.Context, o hostworker.Options) error {
 			o.Ready(true)
 			<-ctx.Done()
 			return nil

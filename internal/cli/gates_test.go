@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/cli"
-	"pawl/internal/govern"
-	"pawl/internal/kind"
 	"pawl/internal/loop"
-	"pawl/internal/phase"
+	"pawl/internal/loop/rules"
+	"pawl/internal/spec/kind"
+	"pawl/internal/spec/phase"
 )
 
 // gated is a loop that opens these gates, one after the other. Any answer that is accepted closes a gate. After the
@@ -23,12 +23,12 @@ func gated(gates ...loop.Gate) *fakeTemporal {
 	f := newFake()
 	next := func(f *fakeTemporal) {
 		if len(gates) == 0 {
-			f.end(govern.IterationLimit)
+			f.end(rules.IterationLimit)
 			return
 		}
 		g := gates[0]
 		gates = gates[1:]
-		g.ID, g.Answers = string(g.Kind)+"-9", govern.Answers(g.Kind)
+		g.ID, g.Answers = string(g.Kind)+"-9", rules.Answers(g.Kind)
 		f.emit(loop.Event{Type: loop.GateOpened, Gate: &g})
 	}
 	f.onStart = (*fakeTemporal).begin
@@ -66,7 +66,7 @@ func TestAnswersThatCarrySomething(t *testing.T) {
 	} {
 		f := gated(c.gate).at()
 		if c.want.Apply != "" {
-			f.onTaken = func(f *fakeTemporal, _ string) { f.emit(govern.Interrupted.Event(loop.Usage{})) }
+			f.onTaken = func(f *fakeTemporal, _ string) { f.emit(rules.Interrupted.Event(loop.Usage{})) }
 		}
 		b := newBench(t, f)
 		if c.want.By = "me"; c.name != "approve" { // it names what it is for by its hash
@@ -116,7 +116,7 @@ func TestRunAsksForAChangeAndForABudgetAtATerminal(t *testing.T) {
 }
 
 func TestA7_AnApprovalThatAppliesSaysWhatCameOfItAndFailsWhereNothingDid(t *testing.T) {
-	p := loop.Proposal{Hash: testHash, Head: "3eff7429e6aa", Files: 1, State: govern.Applied, Branch: "main", Commit: "29db84bd0aaa"}
+	p := loop.Proposal{Hash: testHash, Head: "3eff7429e6aa", Files: 1, State: rules.Applied, Branch: "main", Commit: "29db84bd0aaa"}
 	for _, c := range []struct {
 		name string
 		came loop.Event
@@ -127,7 +127,7 @@ func TestA7_AnApprovalThatAppliesSaysWhatCameOfItAndFailsWhereNothingDid(t *test
 		{"refused", loop.Event{Type: loop.Warned, ErrorCode: "PRECONDITION_FAILED", Reason: "the proposal is approved but not applied: main has changes", Recovery: "Commit or stash them."}, 2, "Commit or stash them."},
 		{"moved", loop.Event{Type: loop.ProposalMade, Proposal: &p, Head: p.Head, Reason: "main has moved since the proposal 0123 was made"}, 2, "main has moved since the proposal was made, so nothing was applied"},
 		{"rewritten", loop.Event{Type: loop.ProposalMade, Proposal: &p, Head: p.Head, Reason: "main was rewritten since the proposal 0123 was made", Rewritten: &loop.Rewritten{Base: testHash, Refs: []string{"refs/heads/pawl/loop-1"}, Loops: []string{"loop-1"}}}, 2, "still in pawl/loop-1: once the proposal is applied or rejected, stop the worker and run `pawl clean --refs loop-1`"},
-		{"ended", govern.Interrupted.Event(loop.Usage{}), 2, "has ended (halted) and nothing was applied"},
+		{"ended", rules.Interrupted.Event(loop.Usage{}), 2, "has ended (halted) and nothing was applied"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := gated(diffGate).at()
@@ -146,7 +146,7 @@ func TestA7_AnApprovalThatAppliesSaysWhatCameOfItAndFailsWhereNothingDid(t *test
 }
 
 func TestAnApprovalSaysWhatFollows(t *testing.T) {
-	p := loop.Proposal{Hash: testHash, Head: "3eff7429e6aa", Files: 1, State: govern.Approved}
+	p := loop.Proposal{Hash: testHash, Head: "3eff7429e6aa", Files: 1, State: rules.Approved}
 	f := gated(diffGate).at()
 	f.onTaken = func(f *fakeTemporal, _ string) {
 		f.emit(loop.Event{Type: loop.ProposalMade, Proposal: &p, Head: p.Head})
@@ -283,7 +283,7 @@ func TestP9_TheReportCanBeHadAgain(t *testing.T) {
 	require.Equal(t, 2, b.run(nil, "report", "loop-1"), "a loop that has not ended has no final report")
 	require.Contains(t, b.stderr.String(), "pawl watch loop-1")
 	f.keep("84.8", "0.1")
-	f.end(govern.IterationLimit)
+	f.end(rules.IterationLimit)
 	b = newBench(t, f)
 	require.Equal(t, 0, b.run(nil, "report", "loop-1"), b.stderr.String())
 	require.Contains(t, b.stdout.String(), "Loop complete: 1 iterations, 1 kept, best metric: 84.8 (baseline: 84.7, delta: +0.1)")
@@ -300,7 +300,7 @@ func TestTheReportOfADeliveryIsOne(t *testing.T) {
 	f.state.Kind = kind.Deliver.Name
 	f.emit(loop.Event{Type: loop.ChangeAccepted, Phase: phase.Fix},
 		loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: &loop.Judgement{Passed: true, Tests: &loop.Tests{Passed: 7}}})
-	f.end(govern.MaxIterations)
+	f.end(rules.MaxIterations)
 	b := newBench(t, f)
 	require.Equal(t, 0, b.run(nil, "report", "loop-1"), b.stderr.String())
 	require.Contains(t, b.stdout.String(), "Not delivered: 0 iterations, 1 fix")

@@ -12,20 +12,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/cli/render"
 	"pawl/internal/client"
-	"pawl/internal/durable"
+	"pawl/internal/client/launch"
 	"pawl/internal/fault"
-	"pawl/internal/govern"
-	"pawl/internal/held"
+	"pawl/internal/git/userrepo"
 	"pawl/internal/home"
-	"pawl/internal/launch"
+	"pawl/internal/home/hostrecord"
 	"pawl/internal/ledger"
-	"pawl/internal/list"
+	"pawl/internal/lib/fsutil/dirfd"
+	"pawl/internal/lib/fsutil/durable"
+	"pawl/internal/lib/fsutil/remove"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/remove"
-	"pawl/internal/ui"
-	"pawl/internal/userrepo"
-	"pawl/internal/workspace"
+	"pawl/internal/loop/rules"
 )
 
 func (a *app) cleanCommand() *cobra.Command {
@@ -63,8 +63,8 @@ type Removal struct {
 	Repo  string `json:"repo,omitempty"`
 	Bytes int64  `json:"bytes,omitempty"`
 
-	at string           // the commit of the ref
-	of workspace.Record // the loop's record
+	at string            // the commit of the ref
+	of hostrecord.Record // the loop's record
 }
 
 // Keeping is something that is kept, and why.
@@ -129,26 +129,26 @@ type cleaning struct {
 	s          *session
 	workerRuns bool
 	refs       bool
-	gone       []workspace.Record // those that are removed
+	gone       []hostrecord.Record // those that are removed
 }
 
 func (c *cleaning) plan(ctx context.Context, ids []string) error {
-	records, err := workspace.List(c.s.Home)
+	records, err := hostrecord.List(c.s.Home)
 	if err != nil {
 		return err
 	}
-	if torn, err := workspace.Torn(c.s.Home); err != nil {
+	if torn, err := hostrecord.Torn(c.s.Home); err != nil {
 		return err
 	} else if len(torn) > 0 {
 		return fault.New(fault.PreconditionFailed, "the record of the loop %s is damaged, so pawl can't tell what the loop needs", torn[0]).
 			Advise("Start a worker with `pawl up`: it makes the record again from the ledger.")
 	}
-	opening, err := workspace.Announced(c.s.Home)
+	opening, err := hostrecord.Announced(c.s.Home)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		if slices.ContainsFunc(records, func(r workspace.Record) bool { return r.Loop == id || r.Ref == id }) {
+		if slices.ContainsFunc(records, func(r hostrecord.Record) bool { return r.Loop == id || r.Ref == id }) {
 			continue
 		}
 		if err := c.unrecorded(ctx, id); err != nil {
@@ -164,12 +164,12 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 		}
 		needed[r.Store] = "the loop " + r.Loop + " is being opened"
 	}
-	var chosen []workspace.Record
+	var chosen []hostrecord.Record
 	for _, r := range records {
 		switch {
 		case len(ids) > 0 && !slices.Contains(ids, r.Loop) && !slices.Contains(ids, r.Ref):
 			needed[r.Store] = "the loop " + r.Ref + " uses it too"
-		case !workspace.Over(c.s.Home, r):
+		case !hostrecord.Over(c.s.Home, r):
 			c.Kept = append(c.Kept, Keeping{r.Ref, "everything", "it has not ended"})
 			needed[r.Store] = "the loop " + r.Ref + " has not ended"
 		default:
@@ -203,7 +203,7 @@ func (c *cleaning) unrecorded(ctx context.Context, id string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("finding the loop %s: %w", ui.Clean(id), err)
+		return fmt.Errorf("finding the loop %s: %w", render.Clean(id), err)
 	}
 	found := slices.IndexFunc(rows, func(r launch.Row) bool { return r.Loop == id })
 	switch {
@@ -211,7 +211,7 @@ func (c *cleaning) unrecorded(ctx context.Context, id string) error {
 		return fault.New(fault.LoopNotFound, "this host has no loop %s", id)
 	case loop.Status(rows[found].Status).Ended():
 		c.s.ForgetUnbegun(id)
-		c.s.app.say("nothing of %s is on this host", ui.Clean(id))
+		c.s.app.say("nothing of %s is on this host", render.Clean(id))
 	default:
 		c.Kept = append(c.Kept, Keeping{id, "everything", "it has not ended"})
 	}
@@ -219,7 +219,7 @@ func (c *cleaning) unrecorded(ctx context.Context, id string) error {
 }
 
 // unfinished returns why the store of a loop that has ended is still needed, "" if it is not.
-func unfinished(ctx context.Context, h home.Home, r workspace.Record) string {
+func unfinished(ctx context.Context, h home.Home, r hostrecord.Record) string {
 	st, head, err := client.OpenRecord(ctx, r)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && head == "" {
 		return ""
@@ -231,10 +231,10 @@ func unfinished(ctx context.Context, h home.Home, r workspace.Record) string {
 	if err != nil {
 		return "the ledger of " + r.Ref + " can't be read: " + err.Error()
 	}
-	if workspace.Awaits(h, r) && state.KeptCount > 0 && !state.Status.Ended() {
+	if hostrecord.Awaits(h, r) && state.KeptCount > 0 && !state.Status.Ended() {
 		return "the end of " + r.Ref + " and its proposal are recorded when a worker runs"
 	}
-	if p := state.Proposal; p != nil && (p.State == govern.Open || p.State == govern.Approved) {
+	if p := state.Proposal; p != nil && (p.State == rules.Open || p.State == rules.Approved) {
 		return "the proposal of " + r.Ref + " is " + p.State + ": apply or reject it"
 	}
 	for _, ref := range refsOf(r) {
@@ -246,7 +246,7 @@ func unfinished(ctx context.Context, h home.Home, r workspace.Record) string {
 }
 
 // refsOf returns the refs of a loop or a steward in the user's repository.
-func refsOf(r workspace.Record) []string {
+func refsOf(r hostrecord.Record) []string {
 	if r.Branch == "" {
 		return []string{r.Ledger}
 	}
@@ -255,7 +255,7 @@ func refsOf(r workspace.Record) []string {
 
 // pushed returns the commit of a loop's ref in the user's repository, and why it has to stay: what the repository lacks
 // of the store's ref, or, if it is to be removed, that it can't be.
-func pushed(ctx context.Context, r workspace.Record, ref string, removed bool) (at, why string) {
+func pushed(ctx context.Context, r hostrecord.Record, ref string, removed bool) (at, why string) {
 	if _, err := os.Stat(r.Repo); err != nil {
 		return "", "the repository of " + r.Ref + " is gone, or not on this host"
 	}
@@ -292,9 +292,9 @@ func pushed(ctx context.Context, r workspace.Record, ref string, removed bool) (
 }
 
 // loop adds what is left of one loop. needed says why its store is kept.
-func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) {
+func (c *cleaning) loop(ctx context.Context, r hostrecord.Record, needed string) {
 	if c.refs {
-		clean := workspace.CleanBranch(r.Branch)
+		clean := hostrecord.CleanBranch(r.Branch)
 		for _, ref := range append(refsOf(r), clean) {
 			kind := "branch"
 			if ref == r.Ledger {
@@ -323,24 +323,24 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 	c.Kept = append(c.Kept, Keeping{r.Ref, "store", needed})
 	h := c.s.Home
 	c.trees(r)
-	c.add(Removal{Loop: r.Ref, Kind: "trees", Path: filepath.Dir(workspace.Admin(h, r.Ref, workspace.DeskName))})
-	for _, logs := range []string{workspace.Steps(h, r.Ref), workspace.Exchange(h, r.Ref)} {
+	c.add(Removal{Loop: r.Ref, Kind: "trees", Path: filepath.Dir(hostrecord.Admin(h, r.Ref, hostrecord.DeskName))})
+	for _, logs := range []string{hostrecord.Steps(h, r.Ref), hostrecord.Exchange(h, r.Ref)} {
 		c.add(Removal{Loop: r.Ref, Kind: "logs", Path: logs})
 	}
 }
 
 // abandon ends the runs of halted loops whose record is removed.
 func (c *cleaning) abandon(ctx context.Context) error {
-	if !slices.ContainsFunc(c.gone, func(r workspace.Record) bool { return workspace.Awaits(c.s.Home, r) }) {
+	if !slices.ContainsFunc(c.gone, func(r hostrecord.Record) bool { return hostrecord.Awaits(c.s.Home, r) }) {
 		return nil
 	}
 	return c.s.app.visit(ctx, func(s *session) error {
-		return errors.Join(list.Map(c.gone, func(r workspace.Record) error { return s.Abandon(ctx, r) })...)
+		return errors.Join(list.Map(c.gone, func(r hostrecord.Record) error { return s.Abandon(ctx, r) })...)
 	})
 }
 
 // trees adds what a loop that ended without its worker has left of its trees.
-func (c *cleaning) trees(r workspace.Record) {
+func (c *cleaning) trees(r hostrecord.Record) {
 	for _, tree := range []string{r.Desk(c.s.Home), r.Judge(c.s.Home)} {
 		c.add(Removal{Loop: r.Ref, Kind: "trees", Path: tree})
 	}
@@ -348,7 +348,7 @@ func (c *cleaning) trees(r workspace.Record) {
 
 func (c *cleaning) add(r Removal) {
 	if r.at == "" {
-		if _, err := os.Lstat(held.At(r.Path)); err != nil {
+		if _, err := os.Lstat(dirfd.At(r.Path)); err != nil {
 			return
 		}
 		r.Bytes = size(r.Path)
@@ -358,7 +358,7 @@ func (c *cleaning) add(r Removal) {
 
 // size returns the number of bytes of the files under a path. Files that can't be read count nothing.
 func size(path string) (n int64) {
-	_ = filepath.WalkDir(held.At(path), func(_ string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(dirfd.At(path), func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if info, err := d.Info(); err == nil {
 				n += info.Size()
@@ -391,10 +391,10 @@ func cleanTable(c Cleaned) string {
 		if r.at != "" {
 			what = strings.Repeat(" ", 8)
 		}
-		lines = append(lines, fmt.Sprintf("%-6s  %s  %s  %s", r.Kind, what, ui.Clean(r.Loop), ui.Clean(strings.TrimSpace(r.Repo+" "+r.Path))))
+		lines = append(lines, fmt.Sprintf("%-6s  %s  %s  %s", r.Kind, what, render.Clean(r.Loop), render.Clean(strings.TrimSpace(r.Repo+" "+r.Path))))
 	}
 	for _, k := range c.Kept {
-		lines = append(lines, "stays   "+ui.Clean(k.Loop)+": "+k.What+" ("+ui.Clean(k.Why)+")")
+		lines = append(lines, "stays   "+render.Clean(k.Loop)+": "+k.What+" ("+render.Clean(k.Why)+")")
 	}
 	return strings.Join(append(lines, fmt.Sprintf("to be removed: %d, %s", len(c.Items), megabytes(all))), "\n")
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 	sdk "go.temporal.io/sdk/client"
 
-	"pawl/activities/hosted"
+	"pawl/activities/workspace"
 	"pawl/config"
+	"pawl/internal/cli/doctor"
 	"pawl/internal/client"
-	"pawl/internal/doctor"
 	"pawl/internal/home"
 )
 
@@ -36,12 +36,12 @@ func (a *app) doctor(ctx context.Context) error {
 	}}
 	o.Home, o.HomeErr = home.Open()
 	o.Temporal, o.TemporalErr = config.Connect()
-	o.Which = hosted.LookUp
+	o.Which = workspace.LookUp
 	o.Worker = func() ([]string, bool) {
 		if o.HomeErr != nil {
 			return nil, false
 		}
-		return hosted.WorkersEnvironment(o.Home)
+		return workspace.WorkersEnvironment(o.Home)
 	}
 	if a.deps.Embedded != nil {
 		o.Engine = a.deps.Embedded.Look

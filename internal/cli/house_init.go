@@ -14,16 +14,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/config"
-	"pawl/internal/draft"
-	"pawl/internal/durable"
+	"pawl/internal/cli/render"
+	"pawl/internal/cli/scaffold"
+	"pawl/internal/client/launch"
 	"pawl/internal/fault"
 	"pawl/internal/git"
-	"pawl/internal/kind"
-	"pawl/internal/launch"
-	"pawl/internal/shell"
+	"pawl/internal/git/userrepo"
+	"pawl/internal/lib/fsutil/durable"
+	"pawl/internal/lib/shell"
 	"pawl/internal/spec"
-	"pawl/internal/ui"
-	"pawl/internal/userrepo"
+	"pawl/internal/spec/kind"
 )
 
 func (a *app) initCommand() *cobra.Command {
@@ -70,8 +70,8 @@ type firstSpec struct {
 	root    string // of the repository
 	tracked bool   // there is a repository
 	text    string
-	drafted ui.Drafted
-	options draft.Options
+	drafted render.Drafted
+	options scaffold.Options
 }
 
 func (a *app) init(ctx context.Context, o initOptions) error {
@@ -111,8 +111,8 @@ func (a *app) propose(ctx context.Context, o initOptions) (first firstSpec, err 
 		return first, err
 	}
 	read := func(name string) string { return head(filepath.Join(root, name)) }
-	found := draft.Look(draft.Checkout{Files: files, Read: read, Folder: folder, Has: installed(ctx, filepath.Join(root, folder))})
-	path := filepath.Join(root, found.Folder, draft.File(k))
+	found := scaffold.Look(scaffold.Checkout{Files: files, Read: read, Folder: folder, Has: installed(ctx, filepath.Join(root, folder))})
+	path := filepath.Join(root, found.Folder, scaffold.File(k))
 	first = firstSpec{kind: k, path: path, root: root, tracked: tracked}
 	switch info, err := os.Lstat(path); {
 	case err == nil && info.IsDir():
@@ -122,9 +122,9 @@ func (a *app) propose(ctx context.Context, o initOptions) (first firstSpec, err 
 	case err == nil && !o.force:
 		return first, exists(path)
 	}
-	first.options = draft.Options{Goal: o.goal, Agent: draft.Agents[0], Name: launch.Folder(spec.Repo{Path: root}, k.Name)}
-	first.drafted = ui.Drafted{Path: path, Kind: k.Name, Repo: root, Agents: []string{}}
-	for _, agent := range slices.Backward(draft.Agents) {
+	first.options = scaffold.Options{Goal: o.goal, Agent: scaffold.Agents[0], Name: launch.Folder(spec.Repo{Path: root}, k.Name)}
+	first.drafted = render.Drafted{Path: path, Kind: k.Name, Repo: root, Agents: []string{}}
+	for _, agent := range slices.Backward(scaffold.Agents) {
 		if _, err := exec.LookPath(agent.Name); err == nil {
 			first.options.Agent, first.options.OnPath, first.drafted.Agent = agent, true, agent.Name
 			first.drafted.Agents = append([]string{agent.Name}, first.drafted.Agents...)
@@ -156,7 +156,7 @@ func (a *app) propose(ctx context.Context, o initOptions) (first firstSpec, err 
 		}
 	}
 	first.drafted.Found = found
-	first.text = draft.Spec(k, found, first.options)
+	first.text = scaffold.Spec(k, found, first.options)
 	return first, nil
 }
 
@@ -236,7 +236,7 @@ func loads(path string) error {
 func next(k kind.Kind, path string, tracked, begun bool) (steps []string) {
 	what, validate, start := "loop", "pawl validate", "pawl run"
 	if !k.Loop {
-		what, validate, start = k.Name, "pawl validate "+draft.File(k), "pawl "+k.Name+" up"
+		what, validate, start = k.Name, "pawl validate "+scaffold.File(k), "pawl "+k.Name+" up"
 	}
 	if !tracked {
 		steps = append(steps, "git init")
@@ -244,7 +244,7 @@ func next(k kind.Kind, path string, tracked, begun bool) (steps []string) {
 	if !begun {
 		steps = append(steps, "git add --all", `git commit -m "Everything so far"`)
 	} else {
-		steps = append(steps, "git add "+draft.File(k), `git commit -m "A `+what+` of pawl" `+draft.File(k))
+		steps = append(steps, "git add "+scaffold.File(k), `git commit -m "A `+what+` of pawl" `+scaffold.File(k))
 	}
 	if here, err := os.Getwd(); err == nil && here != filepath.Dir(path) {
 		steps = append([]string{"cd " + shell.Quote(filepath.Dir(path))}, steps...)

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"pawl/activities/preflight"
-	"pawl/internal/draft"
+	"pawl/internal/cli/render"
+	"pawl/internal/cli/scaffold"
 	"pawl/internal/home"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/spec"
-	"pawl/internal/ui"
 )
 
 // installed returns a function that looks for a program on the PATH, or for a module of a Python. It remembers the
@@ -78,7 +78,7 @@ func found(dir string, globs ...string) bool {
 // settleMetric asks a person for the command of the metric, if nothing was found that measures, and finds out whether
 // more or less of it is better. A benchmark that fails is not proposed. The command may stay "": then the spec leaves it
 // open.
-func (a *app) settleMetric(ctx context.Context, o initOptions, root string, tracked bool, found *draft.Repository) error {
+func (a *app) settleMetric(ctx context.Context, o initOptions, root string, tracked bool, found *scaffold.Repository) error {
 	for {
 		if found.Metric.Command == "" && a.terminal() {
 			if err := a.asksMetric(ctx, found); err != nil {
@@ -97,14 +97,14 @@ func (a *app) settleMetric(ctx context.Context, o initOptions, root string, trac
 		}
 		if a.terminal() {
 			last := len(found.Missing) - 1
-			a.say("%s", ui.Clean(found.Missing[last]))
+			a.say("%s", render.Clean(found.Missing[last]))
 			found.Missing = found.Missing[:last]
 		}
 	}
 }
 
 // asksMetric asks for a command that measures. Without an answer the metric stays open.
-func (a *app) asksMetric(ctx context.Context, found *draft.Repository) error {
+func (a *app) asksMetric(ctx context.Context, found *scaffold.Repository) error {
 	a.say("nothing was found here that measures something")
 	command, err := a.asks(ctx, "Which command prints the number to improve? ")
 	if err != nil || command == "" {
@@ -118,7 +118,7 @@ func (a *app) asksMetric(ctx context.Context, found *draft.Repository) error {
 
 // direct finds out whether more or less of the metric is better, if its command does not say so itself: from the
 // --direction flag, from the output of the command, or by asking a person.
-func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bool, found *draft.Repository) error {
+func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bool, found *scaffold.Repository) error {
 	m := &found.Metric
 	m.Direction = cmp.Or(o.direction, m.Direction)
 	printed := "there is no commit yet to try it on"
@@ -148,7 +148,7 @@ func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bo
 			m.Direction = "higher"
 		case "":
 		default:
-			a.say("%q is no answer to this", ui.Clean(typed))
+			a.say("%q is no answer to this", render.Clean(typed))
 		}
 	}
 	return nil
@@ -156,7 +156,7 @@ func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bo
 
 // tryMetric runs the metric's command in a clone, and notes the direction that its output tells, or replaces the metric if
 // the command fails. It returns what it printed, or why it could not be tried.
-func (a *app) tryMetric(ctx context.Context, root string, found *draft.Repository) (printed string, err error) {
+func (a *app) tryMetric(ctx context.Context, root string, found *scaffold.Repository) (printed string, err error) {
 	scope := list.Map(found.Scope, func(glob string) any { return glob })
 	keys := map[string]any{
 		"goal": found.Metric.Goal, "repo": map[string]any{"path": root}, "scope": scope, "approvals": map[string]any{"tools": []any{"*"}},
@@ -190,6 +190,6 @@ func (a *app) tryMetric(ctx context.Context, root string, found *draft.Repositor
 		found.WithoutBenchmark(f.Verify.Ending())
 		return "", nil
 	}
-	found.Metric.Direction = draft.Direction(f.Printed)
-	return "it ends with: " + draft.LastNumber(f.Printed), nil
+	found.Metric.Direction = scaffold.Direction(f.Printed)
+	return "it ends with: " + scaffold.LastNumber(f.Printed), nil
 }

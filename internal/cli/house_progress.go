@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"pawl/activities/preflight"
+	"pawl/internal/cli/render"
 	"pawl/internal/spec"
-	"pawl/internal/ui"
 )
 
 // progress shows which step of a dry run is running, and for how long: on the moving line of a terminal, else in
@@ -44,7 +44,7 @@ func (p *progress) stop() {
 func (p *progress) follow() {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
-	step, times, since, pace := "", 0, time.Time{}, ui.Pace{}
+	step, times, since, pace := "", 0, time.Time{}, render.Pace{}
 	for {
 		select {
 		case next, more := <-p.steps:
@@ -56,7 +56,7 @@ func (p *progress) follow() {
 			if !more {
 				return
 			}
-			step, times, since, pace = next, 1, p.a.deps.Now(), ui.Pace{}
+			step, times, since, pace = next, 1, p.a.deps.Now(), render.Pace{}
 			p.show(step, 0)
 		case <-every.C:
 			took := p.a.deps.Now().Sub(since)
@@ -65,7 +65,7 @@ func (p *progress) follow() {
 			}
 			p.show(step, took)
 			if !p.a.screen.Moves() && pace.Due(took) {
-				p.a.say("%s has been running for %s%s", ui.Clean(step), ui.Duration(took), p.command(step))
+				p.a.say("%s has been running for %s%s", render.Clean(step), render.Duration(took), p.command(step))
 			}
 		}
 	}
@@ -78,16 +78,16 @@ func (p *progress) over(step string, times int, took time.Duration) {
 	if times > 1 {
 		often = fmt.Sprintf(" (%d times)", times)
 	}
-	if step != "" && !p.a.json && (p.lasting && p.a.terminal() || took >= ui.FirstWord) {
-		p.a.screen.Print(fmt.Sprintf("  %-13s %s%s\n", ui.Clean(step), took.Round(100*time.Millisecond), often))
+	if step != "" && !p.a.json && (p.lasting && p.a.terminal() || took >= render.FirstWord) {
+		p.a.screen.Print(fmt.Sprintf("  %-13s %s%s\n", render.Clean(step), took.Round(100*time.Millisecond), often))
 	}
 }
 
 // show writes the step to the moving line.
 func (p *progress) show(step string, took time.Duration) {
-	text := p.what + ": " + ui.Clean(step)
+	text := p.what + ": " + render.Clean(step)
 	if took > 0 {
-		text += " (" + ui.Duration(took.Truncate(time.Second)) + ")"
+		text += " (" + render.Duration(took.Truncate(time.Second)) + ")"
 	}
 	p.a.screen.Live(text + " …")
 }
@@ -95,5 +95,5 @@ func (p *progress) show(step string, took time.Duration) {
 // command returns what the step runs, "" if it is no command of the spec.
 func (p *progress) command(step string) string {
 	name, _, _ := strings.Cut(strings.ReplaceAll(step, ",", ":"), ":")
-	return ui.Around(": ", ui.Clean(p.commands[name]), "")
+	return render.Around(": ", render.Clean(p.commands[name]), "")
 }

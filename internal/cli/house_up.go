@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/internal/host"
-	"pawl/internal/pass"
-	"pawl/internal/ui"
+	"pawl/internal/cli/render"
+	"pawl/internal/engine/auth"
+	hostworker "pawl/internal/worker"
 )
 
 func (a *app) upCommand() *cobra.Command {
-	const auth = "auth"
+	const authFlag = "auth"
 	cmd := workerFlags(&cobra.Command{
 		Use: "up", Short: "Serve the engine, the Temporal UI and the worker until interrupted", Args: noArguments,
 		Long: `Serve the engine, the Temporal UI and this host's worker until interrupted. Loops
@@ -26,16 +26,16 @@ machine and agents in a sandbox can't read it. pawl sends the token by itself. F
 Temporal CLI, "pawl up" prints a profile to use, and for a browser a link. The engine
 keeps requiring the token, also in "pawl run", until you pass --auth=false.`,
 		PreRunE: a.command(func(cmd *cobra.Command, args []string) error {
-			if f := cmd.Flags().Lookup(auth); f.Changed {
-				if a.auth = pass.Unwanted; f.Value.String() == "true" {
-					a.auth = pass.Wanted
+			if f := cmd.Flags().Lookup(authFlag); f.Changed {
+				if a.auth = auth.Unwanted; f.Value.String() == "true" {
+					a.auth = auth.Wanted
 				}
 			}
 			return a.configureWorker(cmd, args)
 		}),
 		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
 	})
-	cmd.Flags().Bool(auth, false, "require a token from everyone who connects to the engine (default: only where agents can't have a network of their own)")
+	cmd.Flags().Bool(authFlag, false, "require a token from everyone who connects to the engine (default: only where agents can't have a network of their own)")
 	return cmd
 }
 
@@ -123,9 +123,9 @@ func (a *app) stopUnlessPressed(w *localWorker) {
 
 // serving prints the addresses and names of everything.
 func (a *app) serving(s *session) error {
-	v := ui.Serving{
+	v := render.Serving{
 		Address: s.temporal.Address, UI: s.page(""), Namespace: s.temporal.Namespace,
-		Worker: host.Identity(s.hostID), Engine: "external", Log: s.logPath(),
+		Worker: hostworker.Identity(s.hostID), Engine: "external", Log: s.logPath(),
 	}
 	if s.engine != nil {
 		v.Engine = "another's"
@@ -133,7 +133,7 @@ func (a *app) serving(s *session) error {
 			v.Engine = "ours"
 		}
 		if s.engine.Found().Pass != nil {
-			v.CLI = pass.WithProfile(s.Home.Engine())
+			v.CLI = auth.WithProfile(s.Home.Engine())
 		}
 	}
 	if a.json {
@@ -148,7 +148,7 @@ func (a *app) serving(s *session) error {
 
 // going names the loops that continue.
 func (a *app) going(ctx context.Context, s *session) string {
-	others, err := host.ActiveLoops(ctx, s.Home, s.SDK, s.temporal.Namespace)
+	others, err := hostworker.ActiveLoops(ctx, s.Home, s.SDK, s.temporal.Namespace)
 	if err != nil || len(others) == 0 {
 		return ""
 	}

@@ -9,19 +9,19 @@ import (
 
 	"pawl/activities/preflight"
 	"pawl/config"
-	"pawl/internal/act"
-	"pawl/internal/charter"
-	"pawl/internal/evidence"
+	"pawl/internal/cli/render"
 	"pawl/internal/fault"
-	"pawl/internal/govern"
+	"pawl/internal/git/userrepo"
 	"pawl/internal/home"
-	"pawl/internal/kind"
 	"pawl/internal/ledger"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
+	"pawl/internal/loop/api"
+	"pawl/internal/loop/rules"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
-	"pawl/internal/ui"
-	"pawl/internal/userrepo"
+	"pawl/internal/spec/kind"
+	"pawl/internal/steward/charter"
 	"pawl/schema"
 )
 
@@ -67,7 +67,7 @@ type Validation struct {
 	Contract *ledger.Contract    `json:"contract,omitempty"`
 	Charter  *charter.Charter    `json:"charter,omitempty"` // of a steward, which has no contract
 	InScope  int                 `json:"inScope"`
-	Baseline *evidence.Decimal   `json:"baseline,omitempty"`
+	Baseline *metric.Decimal     `json:"baseline,omitempty"`
 	VerifyMs int64               `json:"verifyMs,omitempty"`
 	GuardMs  int64               `json:"guardMs,omitempty"`
 	TestMs   int64               `json:"testMs,omitempty"`
@@ -157,8 +157,8 @@ func (a *app) validated(o runOptions, id string, sp spec.Spec, f preflight.Findi
 	shown := ""
 	if f.Contract != nil {
 		v.Hash = f.Contract.Hash()
-		c := ui.Contract{
-			Loop: id, Kind: k, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, Noise: f.Noise, Spread: f.Spread, InScope: f.InScope, Protections: govern.Protected(f.Protections),
+		c := render.Contract{
+			Loop: id, Kind: k, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, Noise: f.Noise, Spread: f.Spread, InScope: f.InScope, Protections: rules.Protected(f.Protections),
 			Environment: f.Environment,
 			Contract:    loop.Contract{Hash: v.Hash, Base: f.Contract.Base, Sealed: f.Contract.Sealed, Tools: f.Contract.Tools},
 			Claims:      f.Claims, Lacks: f.Lacks, Tested: tested(f.Guard), TestsRun: tested(f.Test),
@@ -194,14 +194,14 @@ func (a *app) conclude(v Validation, shown, keeps, start string) (err error) {
 		a.say("ready; start it with `%s`", start)
 		return nil
 	}
-	a.say("%s would %s (%s)", evidence.Counted(len(v.Problems), "problem"), keeps, fault.PreconditionFailed)
+	a.say("%s would %s (%s)", metric.Counted(len(v.Problems), "problem"), keeps, fault.PreconditionFailed)
 	a.sayProblems(v)
 	return &leaving{code: exitUsage}
 }
 
 func (a *app) sayNotes(v Validation) {
 	for _, note := range v.Notes {
-		a.say("note: %s", ui.Clean(note))
+		a.say("note: %s", render.Clean(note))
 	}
 }
 
@@ -212,10 +212,10 @@ func (a *app) sayProblems(v Validation) {
 	}
 }
 
-func took(r *act.Outcome) int64 { return outcomeOf(r).ElapsedMs }
+func took(r *api.Outcome) int64 { return outcomeOf(r).ElapsedMs }
 
 // tested returns what a command has tested on the unchanged code, "" if it did not run or failed.
-func tested(r *act.Outcome) string { return outcomeOf(r).Tested.String() }
+func tested(r *api.Outcome) string { return outcomeOf(r).Tested.String() }
 
 // outcomeOf returns the outcome of a command, an empty one if it did not run.
-func outcomeOf(r *act.Outcome) *act.Outcome { return cmp.Or(r, &act.Outcome{}) }
+func outcomeOf(r *api.Outcome) *api.Outcome { return cmp.Or(r, &api.Outcome{}) }

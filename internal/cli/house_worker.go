@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"pawl/config"
-	"pawl/internal/host"
+	hostworker "pawl/internal/worker"
 )
 
 // localWorker is this process's share in this host's worker. The zero value is no share: another process has the worker.
@@ -37,7 +37,7 @@ func (s *session) startWorker(parent context.Context) {
 	s.worker = w
 	go func() {
 		defer close(w.done)
-		o := host.Options{
+		o := hostworker.Options{
 			Home: s.Home, Client: s.SDK, Namespace: s.temporal.Namespace, Logger: s.logger, Embedded: s.engine != nil, Ready: w.note,
 			Worker: s.app.worker, Telemetry: s.shown, Triggers: func(address string) { offer(w.triggers, address) },
 			Closed: s.temporal.Ports(), Services: s.temporal.Services(), Keys: s.temporal.Keys(),

@@ -15,8 +15,8 @@ import (
 
 	"pawl/config"
 	"pawl/internal/cli"
-	"pawl/internal/ui"
-	"pawl/test/gittest"
+	"pawl/internal/cli/render"
+	"pawl/test/harness/gittest"
 )
 
 // initWorld is a folder with a Go repository, and a PATH that has only the given agents.
@@ -107,7 +107,7 @@ func TestInitOverwritesNothing(t *testing.T) {
 
 	code, out, stderr = execute(t, "init", "--force", "--json", "--goal", "Make it: better", root)
 	require.Equal(t, 0, code, stderr)
-	var d ui.Drafted
+	var d render.Drafted
 	require.NoError(t, json.Unmarshal([]byte(out), &d))
 	require.Equal(t, path, d.Path)
 	require.Equal(t, []string{"go"}, d.Found.Languages)
@@ -155,7 +155,7 @@ func TestInitWithoutARepositorySaysHowToMakeOne(t *testing.T) {
 	t.Setenv("GEMINI_API_KEY", "k")
 	code, out, stderr := execute(t, "init", "--json", root)
 	require.Equal(t, 0, code, stderr)
-	var d ui.Drafted
+	var d render.Drafted
 	require.NoError(t, json.Unmarshal([]byte(out), &d))
 	require.Contains(t, d.Next, "git init")
 	require.Equal(t, "gemini", d.Agent)

@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/cli/render"
 	"pawl/internal/fault"
 	"pawl/internal/git"
+	"pawl/internal/git/store"
 	"pawl/internal/loop"
-	"pawl/internal/store"
-	"pawl/internal/ui"
 )
 
 func (a *app) diffCommand() *cobra.Command {
@@ -113,5 +113,5 @@ func (a *app) diffStat(ctx context.Context, store *store.Store, d Difference, p 
 		insertions, deletions = insertions+f.Insertions, deletions+f.Deletions
 	}
 	lines = append(lines, fmt.Sprintf("files %d, +%d -%d", len(files), insertions, deletions), p.about)
-	return a.output(d, strings.Join(lines, "\n")+ui.Around("\nhash ", p.hash, ""))
+	return a.output(d, strings.Join(lines, "\n")+render.Around("\nhash ", p.hash, ""))
 }

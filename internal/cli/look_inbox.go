@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/cli/render"
 	"pawl/internal/client"
-	"pawl/internal/ui"
 )
 
 func (a *app) inboxCommand() *cobra.Command {
@@ -33,14 +33,14 @@ func (a *app) inbox(ctx context.Context, s *session) error {
 			elsewhere = append(elsewhere, u.Loop)
 			continue
 		}
-		a.say("%s may wait too, but no worker answers for it: %s (start a worker with %s)", ui.Clean(u.Loop), ui.Clean(u.What), s.AWorker())
+		a.say("%s may wait too, but no worker answers for it: %s (start a worker with %s)", render.Clean(u.Loop), render.Clean(u.What), s.AWorker())
 	}
 	if len(elsewhere) > 0 {
 		them := "them; they"
 		if len(elsewhere) == 1 {
 			them = "it; it"
 		}
-		a.say("no worker answers for %s, and this host has no ledger of %s may wait too", ui.Clean(strings.Join(elsewhere, ", ")), them)
+		a.say("no worker answers for %s, and this host has no ledger of %s may wait too", render.Clean(strings.Join(elsewhere, ", ")), them)
 	}
 	if a.json {
 		return a.printJSON(append([]client.Waiting{}, waiting...))
@@ -56,11 +56,11 @@ func (a *app) inbox(ctx context.Context, s *session) error {
 	}
 	for _, w := range waiting {
 		if w.Loop == "" {
-			parts = append(parts, style.Bold("steward "+ui.Clean(w.Steward))+"\n"+style.StewardGate(w.Steward, w.Gate, a.deps.Now()))
+			parts = append(parts, style.Bold("steward "+render.Clean(w.Steward))+"\n"+style.StewardGate(w.Steward, w.Gate, a.deps.Now()))
 			continue
 		}
-		whose := ui.Around(", for task "+ui.Clean(w.Task)+" of steward ", ui.Clean(w.Steward), "")
-		parts = append(parts, style.Bold("loop "+ui.Clean(w.Loop))+whose+"\n"+style.Gate(w.Loop, w.Gate, w.Budget, a.deps.Now()))
+		whose := render.Around(", for task "+render.Clean(w.Task)+" of steward ", render.Clean(w.Steward), "")
+		parts = append(parts, style.Bold("loop "+render.Clean(w.Loop))+whose+"\n"+style.Gate(w.Loop, w.Gate, w.Budget, a.deps.Now()))
 	}
 	return a.print(strings.Join(parts, "\n\n"))
 }

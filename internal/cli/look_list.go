@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/internal/launch"
-	"pawl/internal/userrepo"
+	"pawl/internal/client/launch"
+	"pawl/internal/git/userrepo"
 )
 
 func (a *app) listCommand() *cobra.Command {

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/internal/client"
-	"pawl/internal/evidence"
-	"pawl/internal/kind"
 	"pawl/internal/loop"
+	"pawl/internal/metric"
+	"pawl/internal/spec/kind"
 )
 
 func (a *app) logCommand() *cobra.Command {
@@ -112,7 +112,7 @@ func (a *app) logLive(ctx context.Context, s *session, id string, l *logger, fol
 		if n := len(v.Events); n > 0 {
 			quiet = 0
 			if missing := v.Events[0].Seq - l.seq - 1; missing > 0 {
-				a.say("earlier events are only in the ledger on the loop's host: %s", evidence.Counted(int(missing), "event"))
+				a.say("earlier events are only in the ledger on the loop's host: %s", metric.Counted(int(missing), "event"))
 			}
 		}
 		if err := l.write(v.Events); err != nil {

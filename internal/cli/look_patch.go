@@ -14,11 +14,11 @@ import (
 	"strings"
 	"syscall"
 
+	"pawl/internal/cli/render"
 	"pawl/internal/fault"
+	"pawl/internal/git/store"
+	"pawl/internal/lib/text/visible"
 	"pawl/internal/loop"
-	"pawl/internal/store"
-	"pawl/internal/ui"
-	"pawl/internal/visible"
 )
 
 // patch is a change of a loop, of which a person is or could be asked.
@@ -46,7 +46,7 @@ func patchOf(s loop.State) patch {
 }
 
 func proposed(p loop.Proposal) patch {
-	return patch{p.Base, p.Head, p.Preface(), p.Hash, "proposal " + ui.Proposal(p)}
+	return patch{p.Base, p.Head, p.Preface(), p.Hash, "proposal " + render.Proposal(p)}
 }
 
 // write writes the patch exactly as it is hashed.
@@ -55,7 +55,7 @@ func (p patch) write(ctx context.Context, store *store.Store, to io.Writer) erro
 }
 
 // render writes the patch for people. It fails if what it has shown is not what the hash covers.
-func (p patch) render(ctx context.Context, store *store.Store, style ui.Style, to io.Writer) error {
+func (p patch) render(ctx context.Context, store *store.Store, style render.Style, to io.Writer) error {
 	sum := sha256.New()
 	from, into := io.Pipe()
 	go func() { into.CloseWithError(p.write(ctx, store, into)) }()

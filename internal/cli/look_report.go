@@ -7,9 +7,9 @@ import (
 
 	"pawl/internal/client"
 	"pawl/internal/fault"
-	"pawl/internal/govern"
-	"pawl/internal/kind"
 	"pawl/internal/loop"
+	"pawl/internal/loop/rules"
+	"pawl/internal/spec/kind"
 )
 
 func (a *app) reportCommand() *cobra.Command {
@@ -64,7 +64,7 @@ func (a *app) ended(ctx context.Context, s *session, id string) (*follower, clie
 	e := client.Ending{Status: r.State.Status, Code: fault.Code(r.State.ErrorCode)}
 	if l, head, err := s.Ledger(ctx, id); err == nil {
 		if c, err := l.Contract(ctx, head); err == nil && same(ctx, s, id, r.State) {
-			e.Result = *govern.Result(r.State, c.Spec)
+			e.Result = *rules.Result(r.State, c.Spec)
 			f.recall(l.Events(ctx, head))
 			return f, e, nil
 		}

@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/cli/render"
 	"pawl/internal/client"
-	"pawl/internal/kind"
 	"pawl/internal/loop"
-	"pawl/internal/ui"
+	"pawl/internal/spec/kind"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -47,7 +47,7 @@ func (a *app) show(ctx context.Context, s *session, id string) error {
 	text := a.style().State(k, r.State.Ticking(now), now)
 	if g := r.State.Gate; g != nil && g.Kind == loop.GateContract {
 		if c, notes, err := s.contract(ctx, id); err == nil {
-			text += "\n\n" + a.style().Contract(c) + ui.Around("\n\n", a.style().Notes(notes), "")
+			text += "\n\n" + a.style().Contract(c) + render.Around("\n\n", a.style().Notes(notes), "")
 		}
 	} else if !r.Ledger && !r.State.Status.Ended() {
 		// Only the loop knows its protections. Before the contract is drawn there are none.
@@ -63,7 +63,7 @@ func (a *app) printAbout(id string, source client.Source, text string) error {
 	if source.Trouble != "" {
 		text = a.style().Trouble(id, source.Trouble) + "\n\n" + text
 	}
-	return a.print(text + ui.Around("\n\n", a.style().Mended(source.Mended), ""))
+	return a.print(text + render.Around("\n\n", a.style().Mended(source.Mended), ""))
 }
 
 // fromLedger says that what is shown may be outdated.

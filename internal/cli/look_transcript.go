@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/act"
+	"pawl/internal/cli/render"
 	"pawl/internal/fault"
+	"pawl/internal/lib/text/visible"
 	"pawl/internal/loop"
-	"pawl/internal/ui"
-	"pawl/internal/visible"
+	"pawl/internal/loop/api"
 )
 
 // Transcribed is one call of an agent, as `pawl log --transcript --json` prints it.
@@ -69,7 +69,7 @@ func (a *app) transcript(ctx context.Context, s *session, id string, iteration i
 		return err
 	case !slices.ContainsFunc(calls, func(c Transcribed) bool { return c.Text != "" }):
 		return fault.New(fault.PreconditionFailed, "no transcript of iteration %d of %s is on this host", iteration, id).
-			Advise("The loop ran on " + ui.Clean(r.State.Host) + "; `pawl clean` removes transcripts with the logs of steps.")
+			Advise("The loop ran on " + render.Clean(r.State.Host) + "; `pawl clean` removes transcripts with the logs of steps.")
 	}
 	return &leaving{code: exitInternal}
 }
@@ -78,7 +78,7 @@ func (a *app) transcript(ctx context.Context, s *session, id string, iteration i
 func transcribed(events []loop.Event, iteration int) (calls []Transcribed) {
 	for _, e := range callsOf(events, iteration) {
 		for _, name := range e.EvidenceIDs {
-			if file, digest, ok := act.TranscriptIn(name); ok {
+			if file, digest, ok := api.TranscriptIn(name); ok {
 				calls = append(calls, Transcribed{Iteration: iteration, Attempt: e.Attempt, Step: e.Step, Role: e.Role, File: file, SHA256: digest})
 			}
 		}
@@ -139,8 +139,8 @@ func (c *Transcribed) read() {
 func transcriptText(calls []Transcribed) string {
 	var b strings.Builder
 	for _, c := range calls {
-		fmt.Fprintf(&b, "== %s (%s)\n", ui.Clean(c.File), ui.Clean(c.Role))
-		b.WriteString(ui.Around("!! ", ui.Clean(c.Trouble), "\n"))
+		fmt.Fprintf(&b, "== %s (%s)\n", render.Clean(c.File), render.Clean(c.Role))
+		b.WriteString(render.Around("!! ", render.Clean(c.Trouble), "\n"))
 		for line := range strings.Lines(c.Text) {
 			b.WriteString(visible.Line(strings.TrimSuffix(line, "\n"), nil) + "\n")
 		}

@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/act"
 	"pawl/internal/loop"
+	"pawl/internal/loop/api"
 )
 
 // A candidate is made before the iteration that takes it, with a number of its own.
 func TestTheTranscriptsOfAnIterationAreThoseOfTheCandidateThatItTook(t *testing.T) {
 	called := func(iteration int, step string, candidate *loop.Candidate) loop.Event {
-		file := "/steps/" + step + "/" + act.TranscriptFile + "@sha256:" + strings.Repeat("a", 64)
+		file := "/steps/" + step + "/" + api.TranscriptFile + "@sha256:" + strings.Repeat("a", 64)
 		return loop.Event{Type: loop.StepEnded, Iteration: iteration, Step: step, Role: "writer", EvidenceIDs: []string{file}, Candidate: candidate}
 	}
 	events := []loop.Event{

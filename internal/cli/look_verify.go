@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"pawl/internal/cli/render"
 	"pawl/internal/client"
-	"pawl/internal/evidence"
 	"pawl/internal/fault"
-	"pawl/internal/ui"
+	"pawl/internal/metric"
 )
 
 // verify proves that the ledger of a loop or a steward is whole, or reports its faults.
@@ -38,9 +38,9 @@ func (a *app) verify(ctx context.Context, s *session, id string) error {
 func proofText(v client.Verified) string {
 	var b strings.Builder
 	if v.Whole {
-		fmt.Fprintf(&b, "%s: the ledger is whole: %s, %s", v.Loop, evidence.Counted(v.Entries, "entry"), evidence.Counted(v.Events, "event"))
+		fmt.Fprintf(&b, "%s: the ledger is whole: %s, %s", v.Loop, metric.Counted(v.Entries, "entry"), metric.Counted(v.Events, "event"))
 		if v.Rows > 0 { // a steward has none
-			fmt.Fprintf(&b, ", %s", evidence.Counted(v.Rows, "result"))
+			fmt.Fprintf(&b, ", %s", metric.Counted(v.Rows, "result"))
 		}
 		fmt.Fprintf(&b, ", up to %s", v.Ledger)
 	} else {
@@ -49,13 +49,13 @@ func proofText(v client.Verified) string {
 	for _, f := range v.Faults {
 		where := "the ledger"
 		if f.Entry > 0 {
-			where = fmt.Sprintf("entry %d (%s)", f.Entry, ui.Short(f.Commit))
+			where = fmt.Sprintf("entry %d (%s)", f.Entry, render.Short(f.Commit))
 		} else if f.Commit != "" {
-			where = "entry " + ui.Short(f.Commit)
+			where = "entry " + render.Short(f.Commit)
 		}
-		fmt.Fprintf(&b, "\n  %s: %s", where, ui.Clean(f.What))
+		fmt.Fprintf(&b, "\n  %s: %s", where, render.Clean(f.What))
 	}
-	b.WriteString(ui.Around("\n  ", v.CutOff, ""))
+	b.WriteString(render.Around("\n  ", v.CutOff, ""))
 	for _, other := range []struct{ name, says, unknown string }{
 		{"workflow", v.Workflow, "could not be asked"},
 		{"copy in the repository", v.Copy, "was not read, or there is none"},

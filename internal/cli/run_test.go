@@ -18,11 +18,11 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"pawl/internal/cli"
+	"pawl/internal/engine/auth"
 	"pawl/internal/fault"
-	"pawl/internal/govern"
-	"pawl/internal/host"
 	"pawl/internal/loop"
-	"pawl/internal/pass"
+	"pawl/internal/loop/rules"
+	hostworker "pawl/internal/worker"
 )
 
 // improving is a loop that keeps two changes and ends, once its contract is approved.
@@ -34,9 +34,9 @@ func improving() *fakeTemporal {
 		case "approve":
 			f.keep("84.8", "0.1")
 			f.keep("85.0", "0.2")
-			f.end(govern.IterationLimit)
+			f.end(rules.IterationLimit)
 		case "reject":
-			f.end(govern.Interrupted.Because("the contract was rejected"))
+			f.end(rules.Interrupted.Because("the contract was rejected"))
 		}
 	}
 	return f
@@ -156,7 +156,7 @@ func asking() *fakeTemporal {
 		case "answer":
 			f.emit(loop.Event{Type: loop.GateOpened, Gate: &loop.Gate{ID: "pause-11", Kind: loop.GatePause, Summary: "paused", Answers: []string{"continue"}}})
 		case "continue":
-			f.end(govern.TargetMet)
+			f.end(rules.TargetMet)
 		}
 	}
 	return f
@@ -224,7 +224,7 @@ func running() *fakeTemporal {
 		case "approve":
 			f.keep("84.8", "0.1")
 		case "halt":
-			f.end(govern.Interrupted.Because(f.state.HaltRequested))
+			f.end(rules.Interrupted.Because(f.state.HaltRequested))
 		}
 	}
 	return f
@@ -317,7 +317,7 @@ func TestNothingIsPrintedIntoTheQuestionOfCtrlC(t *testing.T) {
 		b.signals <- os.Interrupt
 		b.awaitStderr("make it better\n\nEnter: go on;")
 		f.mu.Lock()
-		f.end(govern.IterationLimit)
+		f.end(rules.IterationLimit)
 		f.mu.Unlock()
 	}()
 	require.Equal(t, 0, b.run(stdin, "run", b.spec(), "--yes"), b.stderr.String())
@@ -380,7 +380,7 @@ func TestSIGTERMLeavesTheLoopAlone(t *testing.T) {
 func TestASignalWhileStartingLeavesBeforeThereIsALoop(t *testing.T) {
 	f := newFake()
 	b := newBench(t, f)
-	b.deps.Embedded.Share = func(ctx context.Context, _ string, _ pass.Wish, _ *slog.Logger) (cli.Engine, error) {
+	b.deps.Embedded.Share = func(ctx context.Context, _ string, _ auth.Wish, _ *slog.Logger) (cli.Engine, error) {
 		b.signals <- os.Interrupt
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -392,17 +392,17 @@ func TestASignalWhileStartingLeavesBeforeThereIsALoop(t *testing.T) {
 func TestEachEndHasItsExitCode(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		end  govern.End
+		end  rules.End
 		exit int
 	}{
-		{"target met", govern.TargetMet, 0},
-		{"discards in a row", govern.DiscardsInARow, 0},
-		{"verify timeout", govern.VerifyTimeout, 3},
-		{"agent failed", govern.AgentFailed, 3},
-		{"time budget", govern.TimeBudget, 6},
-		{"halted", govern.Interrupted, 5},
-		{"given up while blocked", govern.BlockedGivenUp, 5},
-		{"machine failed", govern.MachineFailed, 1},
+		{"target met", rules.TargetMet, 0},
+		{"discards in a row", rules.DiscardsInARow, 0},
+		{"verify timeout", rules.VerifyTimeout, 3},
+		{"agent failed", rules.AgentFailed, 3},
+		{"time budget", rules.TimeBudget, 6},
+		{"halted", rules.Interrupted, 5},
+		{"given up while blocked", rules.BlockedGivenUp, 5},
+		{"machine failed", rules.MachineFailed, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake()
@@ -426,7 +426,7 @@ func TestEachEndHasItsExitCode(t *testing.T) {
 func TestP0_APreconditionIsAnErrorAndNoReport(t *testing.T) {
 	f := newFake()
 	f.onStart = func(f *fakeTemporal) {
-		f.end(govern.NotReady.Of(fault.New(fault.PreconditionFailed, "the tree is not clean: a.go").Advise("commit or stash it")))
+		f.end(rules.NotReady.Of(fault.New(fault.PreconditionFailed, "the tree is not clean: a.go").Advise("commit or stash it")))
 	}
 	b := newBench(t, f)
 	require.Equal(t, 2, b.run(nil, "run", b.spec(), "--yes"))
@@ -447,7 +447,7 @@ func TestASecondLoopOfANameIsRefused(t *testing.T) {
 func TestAWorkerThatFailsEndsTheCommandAndNotTheLoop(t *testing.T) {
 	f := running()
 	b := newBench(t, f)
-	b.deps.Worker = func(context.Context, host.Options) error { return errors.New("the lock is broken") }
+	b.deps.Worker = func(context.Context, hostworker.Options) error { return errors.New("the lock is broken") }
 	require.Equal(t, 1, b.run(nil, "run", b.spec(), "--yes")) // otherwise it might leave at the gate before
 	require.Contains(t, b.stderr.String(), "the loop loop-1 stays: the lock is broken")
 	require.False(t, f.ended())
@@ -456,7 +456,7 @@ func TestAWorkerThatFailsEndsTheCommandAndNotTheLoop(t *testing.T) {
 func TestAWorkerThatFindsNoEngineTriesAgain(t *testing.T) {
 	b := newBench(t, improving())
 	failures := 0
-	b.deps.Worker = func(ctx context.Context, o host.Options) error {
+	b.deps.Worker = func(ctx context.Context, o hostworker.Options) error {
 		if failures < 2 {
 			failures++
 			return fmt.Errorf("recovering: %w", serviceerror.NewUnavailable("connection refused"))
@@ -476,7 +476,7 @@ func TestAWorkerThatFindsNoEngineTriesAgain(t *testing.T) {
 func TestAnInvalidSpecStartsNothing(t *testing.T) {
 	f := newFake()
 	b := newBench(t, f)
-	b.deps.Embedded.Share = func(context.Context, string, pass.Wish, *slog.Logger) (cli.Engine, error) {
+	b.deps.Embedded.Share = func(context.Context, string, auth.Wish, *slog.Logger) (cli.Engine, error) {
 		t.Error("the engine was started")
 		return nil, errors.New("no")
 	}

@@ -9,16 +9,16 @@ import (
 	"path/filepath"
 	"time"
 
-	"pawl/activities/hosted"
-	"pawl/activities/proposals"
+	"pawl/activities/proposal"
+	"pawl/activities/workspace"
 	"pawl/config"
 	"pawl/internal/client"
+	"pawl/internal/engine/auth"
+	"pawl/internal/exec/sandbox"
 	"pawl/internal/fault"
 	"pawl/internal/home"
-	"pawl/internal/host"
-	"pawl/internal/pass"
-	"pawl/internal/sandbox"
 	"pawl/internal/telemetry"
+	hostworker "pawl/internal/worker"
 )
 
 // session is a command's connection: a client for loops, and what this process provides itself.
@@ -53,8 +53,8 @@ func (s *session) share(ctx context.Context) (err error) {
 			Advise("Set TEMPORAL_ADDRESS, or a profile in temporal.toml.")
 	}
 	wish := s.app.auth
-	if wish == pass.AsBefore && exposed() {
-		wish = pass.Wanted
+	if wish == auth.AsBefore && exposed() {
+		wish = auth.Wanted
 	}
 	s.engine, err = s.app.deps.Embedded.Share(ctx, s.Home.Engine(), wish, s.logger)
 	if err != nil {
@@ -100,10 +100,10 @@ func exposed() bool {
 func (s *session) asked() error {
 	asks := s.engine.Found().Pass != nil
 	switch {
-	case s.app.auth == pass.Wanted && !asks, s.app.auth == pass.Unwanted && asks:
+	case s.app.auth == auth.Wanted && !asks, s.app.auth == auth.Unwanted && asks:
 		return fault.New(fault.PreconditionFailed, "another pawl runs the engine, and that engine requires %s token", map[bool]string{true: "a", false: "no"}[asks]).
 			Advise("End that one first: `pawl doctor` says which process it is.")
-	case s.app.auth == pass.AsBefore && asks && exposed():
+	case s.app.auth == auth.AsBefore && asks && exposed():
 		s.app.say("agents have no network of their own on this machine, so the engine requires a token; `--auth=false` turns that off")
 	}
 	return nil
@@ -170,7 +170,7 @@ func (a *app) newSession(logs, works bool, connect func(*session) error) (*sessi
 	s.Client = &client.Client{
 		Home: h, Address: t.Address, Namespace: t.Namespace, Explicit: t.Explicit, Now: a.deps.Now,
 		// Work on a proposal of this host needs no engine: store and repository are here.
-		Proposals: &proposals.Proposals{Workspaces: hosted.New(h, id, "", t.Namespace, false)},
+		Proposals: &proposal.Proposals{Workspaces: workspace.New(h, id, "", t.Namespace, false)},
 	}
 	if a.deps.Embedded != nil {
 		s.Bring = s.share
@@ -201,7 +201,7 @@ func (s *session) observe(works bool) error {
 	if !works {
 		settings.Listen = ""
 	}
-	if s.shown, err = telemetry.Start(context.Background(), settings, host.Identity(s.hostID), s.logger); err != nil {
+	if s.shown, err = telemetry.Start(context.Background(), settings, hostworker.Identity(s.hostID), s.logger); err != nil {
 		return usage(err.Error())
 	}
 	s.temporal.Telemetry = s.shown
@@ -209,7 +209,7 @@ func (s *session) observe(works bool) error {
 }
 
 func (s *session) dial(ctx context.Context) error {
-	c, err := s.app.deps.Dial(ctx, s.temporal, host.Identity(s.hostID), s.logger)
+	c, err := s.app.deps.Dial(ctx, s.temporal, hostworker.Identity(s.hostID), s.logger)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/config"
-	"pawl/internal/demo"
+	"pawl/internal/cli/demo"
+	"pawl/internal/cli/render"
 	"pawl/internal/fault"
 	"pawl/internal/home"
-	"pawl/internal/ui"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -75,7 +75,7 @@ func (a *app) demo(ctx context.Context, scenario demo.Scenario, about string) er
 	}
 	a.say("%s", about)
 	o := runOptions{file: d.Spec, id: id, yes: true, note: "--yes, since it is the demo's own", explain: true}
-	a.say("repository %s, spec %s%s", d.Repo, d.Spec, ui.Around(", issue ", d.Issue, ""))
+	a.say("repository %s, spec %s%s", d.Repo, d.Spec, render.Around(", issue ", d.Issue, ""))
 	if d.Issue != "" {
 		o.flags = []config.Flag{config.GoalFile(d.Issue)}
 	}

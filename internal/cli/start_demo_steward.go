@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/config"
-	"pawl/internal/demo"
+	"pawl/internal/cli/demo"
 	"pawl/internal/fault"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
-	"pawl/internal/task"
+	"pawl/internal/steward/task"
 )
 
 func (a *app) demoStewardCommand() *cobra.Command {

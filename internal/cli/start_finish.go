@@ -10,16 +10,16 @@ import (
 	"strings"
 	"time"
 
-	"pawl/activities/hosted"
+	"pawl/activities/workspace"
+	"pawl/internal/cli/render"
 	"pawl/internal/client"
 	"pawl/internal/fault"
 	"pawl/internal/git"
-	"pawl/internal/host"
+	"pawl/internal/git/userrepo"
+	"pawl/internal/home/hostrecord"
+	"pawl/internal/lib/shell"
 	"pawl/internal/loop"
-	"pawl/internal/shell"
-	"pawl/internal/ui"
-	"pawl/internal/userrepo"
-	"pawl/internal/workspace"
+	hostworker "pawl/internal/worker"
 )
 
 // Outcome is what `pawl run --json` prints: how the loop ended, or what it waits for.
@@ -101,17 +101,17 @@ func (f *follower) report(ctx context.Context, e client.Ending) error {
 	return f.print(style.Report(f.kind, e.Status, e.Result, f.delivery) + "\n\n" + style.Ended(e.Status, e.Result, f.places(ctx, e.Result)))
 }
 
-func (f *follower) places(ctx context.Context, r loop.Result) ui.Places {
-	p := ui.Places{Loop: f.id, Repo: f.state.Repo, Branch: r.Branch, Base: f.state.Footing(), UI: f.lasting()}
+func (f *follower) places(ctx context.Context, r loop.Result) render.Places {
+	p := render.Places{Loop: f.id, Repo: f.state.Repo, Branch: r.Branch, Base: f.state.Footing(), UI: f.lasting()}
 	if record, ok := f.s.Record(f.id); ok {
-		p.Ledger, p.Logs, p.Store = record.Ledger, workspace.Steps(f.s.Home, record.Ref), record.Store
+		p.Ledger, p.Logs, p.Store = record.Ledger, hostrecord.Steps(f.s.Home, record.Ref), record.Store
 		p.Lacks, p.Remote = f.lacking(ctx, record), record.Remote
 	}
 	return p
 }
 
 // lacking returns why the repository lacks the loop's branch as it is now: a push after a refused one may have succeeded.
-func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
+func (f *follower) lacking(ctx context.Context, r hostrecord.Record) string {
 	if r.Branch == "" || r.Remote && f.unpushed == "" {
 		return ""
 	}
@@ -123,7 +123,7 @@ func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
 	if err != nil || ours == "" {
 		return f.unpushed
 	}
-	repo, err := hosted.RepositoryOf(r)
+	repo, err := workspace.RepositoryOf(r)
 	if err != nil {
 		return f.unpushed
 	}
@@ -137,7 +137,7 @@ func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
 	case there == ours:
 		return ""
 	case there == "":
-		return "there is no branch " + name + ui.Around(", and a push was refused: ", f.unpushed, "")
+		return "there is no branch " + name + render.Around(", and a push was refused: ", f.unpushed, "")
 	}
 	if behind, err := s.Contains(ctx, ours, there); err == nil && behind {
 		return cmp.Or(f.unpushed, "the branch "+name+" is behind the loop's")
@@ -184,12 +184,12 @@ func stillRunning(n int) string {
 
 // busy returns the other loops of this host that run and wait for nobody.
 func (s *session) busy(ctx context.Context, id string) []string {
-	active, err := host.ActiveLoops(ctx, s.Home, s.SDK, s.temporal.Namespace)
+	active, err := hostworker.ActiveLoops(ctx, s.Home, s.SDK, s.temporal.Namespace)
 	if err != nil {
 		s.logger.Warn("the loops of this host can't be listed", "error", err)
 		return nil
 	}
-	records, err := workspace.List(s.Home)
+	records, err := hostrecord.List(s.Home)
 	if err != nil {
 		s.logger.Warn("the loops of this host can't be listed", "error", err)
 		return nil
@@ -204,8 +204,8 @@ func (s *session) busy(ctx context.Context, id string) []string {
 }
 
 // older reports whether a loop was opened here before a time, and not since.
-func older(records []workspace.Record, id string, began time.Time) bool {
-	return !slices.ContainsFunc(records, func(r workspace.Record) bool { return r.Loop == id && r.OpenedAt.After(began) })
+func older(records []hostrecord.Record, id string, began time.Time) bool {
+	return !slices.ContainsFunc(records, func(r hostrecord.Record) bool { return r.Loop == id && r.OpenedAt.After(began) })
 }
 
 // lines returns a channel with the lines of a reader. The channel closes at the reader's end.

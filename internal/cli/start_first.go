@@ -9,16 +9,16 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/draft"
+	"pawl/internal/cli/render"
+	"pawl/internal/cli/scaffold"
 	"pawl/internal/fault"
 	"pawl/internal/git"
-	"pawl/internal/kind"
-	"pawl/internal/list"
-	"pawl/internal/program"
-	"pawl/internal/shell"
+	"pawl/internal/git/userrepo"
+	"pawl/internal/lib/list"
+	"pawl/internal/lib/shell"
 	"pawl/internal/spec"
-	"pawl/internal/ui"
-	"pawl/internal/userrepo"
+	"pawl/internal/spec/agents"
+	"pawl/internal/spec/kind"
 )
 
 // offersSpec writes and commits a first spec, if `pawl run` finds none and a person at the terminal wants it. It changes
@@ -81,7 +81,7 @@ func (first firstSpec) startable(ctx context.Context) error {
 }
 
 // completeSpec asks for what a loop needs and only a person knows: the goal, and the agent if none was found.
-func (a *app) completeSpec(ctx context.Context, first *firstSpec, found *draft.Repository) error {
+func (a *app) completeSpec(ctx context.Context, first *firstSpec, found *scaffold.Repository) error {
 	if first.kind.Tests && found.Test == "" {
 		return fault.New(fault.PreconditionFailed, "no tests were found, so nothing says when the work is done").
 			Advise("Write the spec with `pawl init --kind " + first.kind.Name + "`, and fill in verify.command.")
@@ -106,7 +106,7 @@ func (a *app) completeSpec(ctx context.Context, first *firstSpec, found *draft.R
 			return err
 		}
 		if command == "" {
-			known := list.Map(draft.Agents, func(p program.Program) string { return p.Name })
+			known := list.Map(scaffold.Agents, func(p agents.Program) string { return p.Name })
 			return fault.New(fault.PreconditionFailed, "there is no agent").
 				Advise("Install one of " + strings.Join(known, ", ") + ", or name a program of yours.")
 		}
@@ -143,9 +143,9 @@ func (o runOptions) loadDraft(first firstSpec) (spec.Spec, string, error) {
 }
 
 // asksGoal asks what the loop is for. A metric has a goal of its own, which Enter takes.
-func (a *app) asksGoal(ctx context.Context, k kind.Kind, metric draft.Metric) (string, error) {
+func (a *app) asksGoal(ctx context.Context, k kind.Kind, metric scaffold.Metric) (string, error) {
 	if k.Reference {
-		return a.asks(ctx, "Goal [Enter: "+ui.Clean(metric.Goal)+"]: ")
+		return a.asks(ctx, "Goal [Enter: "+render.Clean(metric.Goal)+"]: ")
 	}
 	for {
 		goal, err := a.asks(ctx, "What is to be built? ")
@@ -173,7 +173,7 @@ func (a *app) agrees(ctx context.Context, first firstSpec) error {
 		case typed == "" || no(typed):
 			return &leaving{code: exitInterrupted, why: "nothing was written. `pawl init` writes the spec for you to change"}
 		default:
-			a.say("%q is no answer to this", ui.Clean(typed))
+			a.say("%q is no answer to this", render.Clean(typed))
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/config"
-	"pawl/test/gittest"
+	"pawl/test/harness/gittest"
 )
 
 // projectIn makes a repository with a Go benchmark and without a spec, and a PATH on which the given agents come first.

@@ -13,11 +13,11 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"pawl/config"
-	"pawl/internal/act"
+	"pawl/internal/cli/render"
 	"pawl/internal/client"
-	"pawl/internal/kind"
 	"pawl/internal/loop"
-	"pawl/internal/ui"
+	"pawl/internal/loop/api"
+	"pawl/internal/spec/kind"
 )
 
 // follower shows one loop while it runs and carries its user's answers to it. All work is done in follow's select;
@@ -29,14 +29,14 @@ type follower struct {
 	id string
 
 	state      loop.State
-	live       act.Live // what the running step has spent and waits for
+	live       api.Live // what the running step has spent and waits for
 	seq        int64    // the number of the last event shown
 	phaseSince time.Time
-	course     ui.Course
-	beside     bool       // the loop explores a branch
-	further    ui.Further // how the further metrics developed
+	course     render.Course
+	beside     bool           // the loop explores a branch
+	further    render.Further // how the further metrics developed
 	kind       kind.Kind
-	delivery   ui.Delivery
+	delivery   render.Delivery
 	unpushed   string // why the last push was refused
 	trouble    string // the last reported failure
 	disk       room
@@ -134,14 +134,14 @@ func (a *app) follow(parent context.Context, s *session, run sdk.WorkflowRun, o 
 func (f *follower) update(ctx context.Context, u client.News) error {
 	if u.Trouble != "" {
 		if u.Trouble != f.trouble {
-			f.say("%s (see %s)", ui.Clean(u.Trouble), f.s.logPath())
+			f.say("%s (see %s)", render.Clean(u.Trouble), f.s.logPath())
 		}
 		f.trouble = u.Trouble
 		return nil
 	}
 	if u.Live != nil {
 		if u.Live.WaitsFor != "" && u.Live.WaitsFor != f.live.WaitsFor {
-			f.say("waits for %s", ui.Clean(u.Live.WaitsFor))
+			f.say("waits for %s", render.Clean(u.Live.WaitsFor))
 		}
 		f.live = *u.Live
 		return nil
@@ -160,7 +160,7 @@ func (f *follower) update(ctx context.Context, u client.News) error {
 		return nil
 	}
 	f.quietSince = time.Time{}
-	f.state, f.live = u.State, act.Live{}
+	f.state, f.live = u.State, api.Live{}
 	switch g := f.state.Gate; {
 	case g == nil:
 		if f.asking {
@@ -189,7 +189,7 @@ func (f *follower) show(events []loop.Event) {
 		if e.Seq <= f.seq {
 			continue
 		}
-		f.beside = ui.Beside(f.beside, e)
+		f.beside = render.Beside(f.beside, e)
 		f.seq, f.course, f.further, f.delivery = e.Seq, f.course.Follow(e, f.beside), f.further.Follow(e, f.beside), f.delivery.Follow(e)
 		switch {
 		case e.Type == loop.PushRefused:
@@ -203,7 +203,7 @@ func (f *follower) show(events []loop.Event) {
 		case e.Record != nil:
 			f.screen.Print(style.Iteration(f.kind, *e.Record))
 			if f.o.explain && !e.Record.Kept {
-				f.screen.Print(style.Dim("        " + ui.Meaning(f.kind, *e.Record)))
+				f.screen.Print(style.Dim("        " + render.Meaning(f.kind, *e.Record)))
 			}
 		}
 		if e.Type == loop.Warned && !f.approved {
@@ -289,7 +289,7 @@ func (f *follower) draw() {
 	state.WaitsFor = f.live.WaitsFor
 	line := f.screen.Style().Progress(f.kind, state, f.phaseSince, now)
 	if quiet := now.Sub(f.quietSince); !f.quietSince.IsZero() && quiet > client.QueryTimeout {
-		line = "no worker answers for " + ui.Duration(quiet) + "; still trying"
+		line = "no worker answers for " + render.Duration(quiet) + "; still trying"
 	}
 	f.screen.Live(line)
 }
@@ -341,7 +341,7 @@ func (f *follower) chosen(ctx context.Context, typed string) error {
 // goOn continues after Ctrl-C as if nothing had been typed; why says why, unless the person said so.
 func (f *follower) goOn(why string) {
 	f.choosing = nil
-	f.say("%sthe loop goes on", ui.Around("", ui.Clean(why), "; "))
+	f.say("%sthe loop goes on", render.Around("", render.Clean(why), "; "))
 	if f.gate != nil {
 		f.ask()
 	}

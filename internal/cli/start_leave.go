@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	sdk "go.temporal.io/sdk/client"
 
+	"pawl/internal/cli/render"
 	"pawl/internal/client"
-	"pawl/internal/kind"
 	"pawl/internal/spec"
-	"pawl/internal/ui"
+	"pawl/internal/spec/kind"
 )
 
 func (a *app) startCommand() *cobra.Command {
@@ -76,8 +76,8 @@ type launched struct {
 
 // started returns what to tell about a loop or a steward that was started. It says at once if no worker serves it, and
 // notes it on this host if only the engine of this process knows it.
-func (s *session) started(ctx context.Context, run sdk.WorkflowRun, l launched) (ui.Started, error) {
-	started := ui.Started{
+func (s *session) started(ctx context.Context, run sdk.WorkflowRun, l launched) (render.Started, error) {
+	started := render.Started{
 		Loop: l.id, Run: run.GetRunID(), Address: s.temporal.Address, Namespace: s.temporal.Namespace,
 		Worker: l.served || s.Served(ctx), UI: s.link(l.id),
 	}

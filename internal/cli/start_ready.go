@@ -6,15 +6,15 @@ import (
 	"strings"
 	"time"
 
-	"pawl/activities/hosted"
 	"pawl/activities/preflight"
-	"pawl/internal/draft"
+	"pawl/activities/workspace"
+	"pawl/internal/cli/render"
+	"pawl/internal/cli/scaffold"
 	"pawl/internal/fault"
+	"pawl/internal/git/userrepo"
 	"pawl/internal/home"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/spec"
-	"pawl/internal/ui"
-	"pawl/internal/userrepo"
 )
 
 // unready finds what would keep a loop of the spec from starting on this host, before anything is measured.
@@ -37,7 +37,7 @@ func (a *app) startsHere(ctx context.Context, o runOptions, id string, sp spec.S
 	if err != nil {
 		return err
 	}
-	_, works := hosted.WorkersEnvironment(h)
+	_, works := workspace.WorkersEnvironment(h)
 	if !works || sp.Repo.Remote() {
 		return nil
 	}
@@ -58,13 +58,13 @@ func (a *app) saysEnvironment() {
 	if err != nil {
 		return
 	}
-	env, works := hosted.WorkersEnvironment(h)
+	env, works := workspace.WorkersEnvironment(h)
 	if !works {
 		return
 	}
 	finds := func(name string) bool { return name == "PATH" || name == "VIRTUAL_ENV" }
-	if names := list.Filter(hosted.DifferingHere(env), finds); len(names) > 0 {
-		a.say("%s", hosted.OtherEnvironment(names))
+	if names := list.Filter(workspace.DifferingHere(env), finds); len(names) > 0 {
+		a.say("%s", workspace.OtherEnvironment(names))
 	}
 }
 
@@ -73,7 +73,7 @@ const obstacleTime = 10 * time.Second
 
 // obstacles finds what would keep a loop of a new spec from starting, besides what init says anyway: that the spec is to
 // be filled in or committed, and that there is no agent. The spec is written, so no error matters.
-func (a *app) obstacles(ctx context.Context, first firstSpec) (all []ui.Obstacle) {
+func (a *app) obstacles(ctx context.Context, first firstSpec) (all []render.Obstacle) {
 	o := runOptions{file: first.path}
 	sp, id, err := o.load()
 	if err != nil {
@@ -91,9 +91,9 @@ func (a *app) obstacles(ctx context.Context, first firstSpec) (all []ui.Obstacle
 		case p.Code == userrepo.DirtyTree && u.Only(o.file), p.Check == "agent" && !first.options.OnPath:
 			continue
 		case p.Code == userrepo.DirtyTree:
-			p.Do = commitAdvice(draft.File(first.kind), u)
+			p.Do = commitAdvice(scaffold.File(first.kind), u)
 		}
-		all = append(all, ui.Obstacle{Check: p.Check, What: p.What, Do: p.Do})
+		all = append(all, render.Obstacle{Check: p.Check, What: p.What, Do: p.Do})
 	}
 	return all
 }

@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/hosted"
-	"pawl/internal/durable"
+	"pawl/activities/workspace"
 	"pawl/internal/home"
-	"pawl/test/gittest"
+	"pawl/internal/lib/fsutil/durable"
+	"pawl/test/harness/gittest"
 )
 
 // startable puts a loop's spec into a repository in which it can start, without committing the spec.
@@ -34,7 +34,7 @@ func workerHere(t *testing.T) {
 	t.Helper()
 	h, err := home.Open()
 	require.NoError(t, err)
-	require.NoError(t, hosted.NoteEnvironment(h))
+	require.NoError(t, workspace.NoteEnvironment(h))
 	lock, err := durable.TryLock(h.WorkerLock())
 	require.NoError(t, err)
 	t.Cleanup(func() { lock.Close() })

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/config"
-	"pawl/internal/govern"
-	"pawl/internal/launch"
-	"pawl/internal/shell"
+	"pawl/internal/cli/render"
+	"pawl/internal/client/launch"
+	"pawl/internal/lib/shell"
+	"pawl/internal/loop/rules"
 	"pawl/internal/spec"
-	"pawl/internal/ui"
 )
 
 // runOptions say which loop to run and how.
@@ -107,7 +107,7 @@ func (o runOptions) load() (spec.Spec, string, error) {
 	if err != nil {
 		return sp, "", err
 	}
-	if f := govern.Contained(sp); f != nil { // the loop would be refused, and Temporal would keep the credential
+	if f := rules.Contained(sp); f != nil { // the loop would be refused, and Temporal would keep the credential
 		return sp, "", f
 	}
 	id, err := loopID(sp, o.id)
@@ -156,7 +156,7 @@ func where(s *session, id string) string {
 	case s.engine.Owner():
 		engine = "the embedded engine"
 	}
-	return engine + " at " + s.temporal.Address + ui.Around("; Temporal UI ", s.link(id), "")
+	return engine + " at " + s.temporal.Address + render.Around("; Temporal UI ", s.link(id), "")
 }
 
 // loopID returns the ID with which the loop is started.

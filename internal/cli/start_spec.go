@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"pawl/internal/cli/render"
 	"pawl/internal/fault"
 	"pawl/internal/git"
-	"pawl/internal/shell"
+	"pawl/internal/git/userrepo"
+	"pawl/internal/lib/shell"
 	"pawl/internal/spec"
-	"pawl/internal/ui"
-	"pawl/internal/userrepo"
 )
 
 // specMessage is the message of the commit that adds a spec.
@@ -50,7 +50,7 @@ func (a *app) commitsSpec(ctx context.Context, o runOptions, sp spec.Spec) error
 		return dirty
 	}
 	if !o.commits {
-		agreed, err := a.consents(ctx, fmt.Sprintf("%s is not committed, and a loop starts from a commit. Commit it, and nothing else? [y/N] ", ui.Clean(o.file)))
+		agreed, err := a.consents(ctx, fmt.Sprintf("%s is not committed, and a loop starts from a commit. Commit it, and nothing else? [y/N] ", render.Clean(o.file)))
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (a *app) commitsSpec(ctx context.Context, o runOptions, sp spec.Spec) error
 	if err := u.CommitFile(ctx, o.file, specMessage); err != nil {
 		return fault.New(fault.PreconditionFailed, "%s", err).Advise(commitAdvice(o.file, u))
 	}
-	a.say("committed %s", ui.Clean(o.file))
+	a.say("committed %s", render.Clean(o.file))
 	return nil
 }
 
@@ -77,6 +77,6 @@ func (a *app) consents(ctx context.Context, question string) (bool, error) {
 		case err != nil || typed == "" || no(typed):
 			return false, nil
 		}
-		a.say("%q is no answer to this", ui.Clean(typed))
+		a.say("%q is no answer to this", render.Clean(typed))
 	}
 }

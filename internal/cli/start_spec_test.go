@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/test/gittest"
+	"pawl/test/harness/gittest"
 )
 
 // specIn puts a spec into a repository that has another file staged.

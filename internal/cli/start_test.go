@@ -15,17 +15,17 @@ import (
 
 	"pawl/config"
 	"pawl/internal/cli"
+	"pawl/internal/cli/render"
+	"pawl/internal/engine/auth"
 	"pawl/internal/fault"
-	"pawl/internal/host"
-	"pawl/internal/markdown"
-	"pawl/internal/pass"
+	"pawl/internal/lib/text/markdown"
 	"pawl/internal/spec"
-	"pawl/internal/ui"
+	hostworker "pawl/internal/worker"
 )
 
 // noWorkerHere makes a test fail if its command starts a worker.
 func (b *bench) noWorkerHere() {
-	b.deps.Worker = func(context.Context, host.Options) error {
+	b.deps.Worker = func(context.Context, hostworker.Options) error {
 		b.t.Error("a worker was started")
 		return errors.New("no")
 	}
@@ -36,9 +36,9 @@ func TestStartStartsAsRunDoesAndLeaves(t *testing.T) {
 	b := newBench(t, started)
 	b.noWorkerHere()
 	require.Equal(t, 0, b.run(nil, "start", b.spec(), "--id", "loop-1-b", "--set", "limits.iterations=7", "--json"), b.stderr.String())
-	var v ui.Started
+	var v render.Started
 	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &v))
-	require.Equal(t, ui.Started{
+	require.Equal(t, render.Started{
 		Loop: "loop-1-b", Run: "run-1", Address: "127.0.0.1:7233", Namespace: "default", Worker: true,
 		UI: "http://127.0.0.1:8233/namespaces/default/workflows/loop-1-b",
 	}, v)
@@ -128,7 +128,7 @@ func TestStartOfALoopThatRunsIsRefused(t *testing.T) {
 func (b *bench) external() {
 	b.t.Setenv("TEMPORAL_ADDRESS", "temporal.example:7233")
 	b.deps.Embedded = &cli.Embedded{
-		Share: func(context.Context, string, pass.Wish, *slog.Logger) (cli.Engine, error) {
+		Share: func(context.Context, string, auth.Wish, *slog.Logger) (cli.Engine, error) {
 			b.t.Error("an engine was started")
 			return nil, errors.New("no")
 		},
@@ -175,7 +175,7 @@ func TestTheWorkerServesUntilInterruptedAndLogsToStderr(t *testing.T) {
 	b.external()
 	b.deps.Embedded, b.deps.Program = nil, "worker"
 	serve := b.deps.Worker
-	b.deps.Worker = func(ctx context.Context, o host.Options) error {
+	b.deps.Worker = func(ctx context.Context, o hostworker.Options) error {
 		require.False(t, o.Embedded)
 		o.Logger.Info("a line of the log")
 		return serve(ctx, o)
@@ -185,7 +185,7 @@ func TestTheWorkerServesUntilInterruptedAndLogsToStderr(t *testing.T) {
 		b.signals <- os.Interrupt
 	}()
 	require.Equal(t, 0, cli.Serve(t.Context(), []string{"--json"}, nil, &b.stdout, &b.stderr, b.deps), b.stderr.String())
-	var v ui.Serving
+	var v render.Serving
 	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &v))
 	require.Equal(t, "external", v.Engine)
 	require.Regexp(t, "^pawl@[0-9a-f]{12}$", v.Worker)

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/internal/client"
+	"pawl/internal/client/launch"
 	"pawl/internal/fault"
-	"pawl/internal/launch"
 	"pawl/internal/steward"
 )
 

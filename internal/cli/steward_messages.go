@@ -11,15 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/config"
-	"pawl/internal/charter"
-	"pawl/internal/evidence"
+	"pawl/internal/cli/render"
 	"pawl/internal/fault"
-	"pawl/internal/list"
+	"pawl/internal/integrations/schedule"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/schedule"
+	"pawl/internal/metric"
 	"pawl/internal/steward"
-	"pawl/internal/task"
-	"pawl/internal/ui"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/task"
 )
 
 func (a *app) submitCommand() *cobra.Command {
@@ -189,9 +189,9 @@ func (a *app) confirmStop(ctx context.Context, name string, yes bool) error {
 	if err != nil || len(open) == 0 {
 		return err
 	}
-	text := fmt.Sprintf("%s of %s will not be done, and a steward that was stopped can't continue:", evidence.Counted(len(open), "open task"), ui.Clean(name))
+	text := fmt.Sprintf("%s of %s will not be done, and a steward that was stopped can't continue:", metric.Counted(len(open), "open task"), render.Clean(name))
 	for _, t := range open[:min(len(open), maxOpen)] {
-		text += fmt.Sprintf("\n  %s  %s  %s", ui.Clean(t.ID), t.State, ui.Clean(t.Title))
+		text += fmt.Sprintf("\n  %s  %s  %s", render.Clean(t.ID), t.State, render.Clean(t.Title))
 	}
 	if more := len(open) - maxOpen; more > 0 {
 		text += fmt.Sprintf("\n  and %d more", more)
@@ -268,7 +268,7 @@ func (a *app) toSteward(ctx context.Context, name, message string, task any, m s
 		over := err == nil || fault.CodeOf(err) == fault.GateClosed && s.SDK != nil
 		if over && message == loop.MessageHalt && m.Task == nil { // its schedules have no steward
 			if err := schedule.Remove(ctx, s.SDK.ScheduleClient(), charter.Charter{Name: name}); err != nil {
-				a.say("the schedules of %s could not be removed: %v", ui.Clean(name), err)
+				a.say("the schedules of %s could not be removed: %v", render.Clean(name), err)
 			}
 		}
 		if err != nil {

@@ -23,13 +23,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"pawl/config"
-	"pawl/internal/charter"
 	"pawl/internal/client"
+	"pawl/internal/client/launch"
 	"pawl/internal/fault"
-	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
-	"pawl/internal/task"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/task"
 )
 
 // fakeProject is a Temporal service with the steward shop and the loop shop-b-fix, which works for it and waits at

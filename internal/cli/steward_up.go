@@ -8,13 +8,13 @@ import (
 
 	"pawl/activities/preflight"
 	"pawl/config"
-	"pawl/internal/charter"
-	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/home"
-	"pawl/internal/kind"
-	"pawl/internal/list"
-	"pawl/internal/schedule"
+	"pawl/internal/integrations/schedule"
+	"pawl/internal/lib/list"
+	"pawl/internal/metric"
+	"pawl/internal/spec/kind"
+	"pawl/internal/steward/charter"
 )
 
 func (a *app) stewardCommand() *cobra.Command {
@@ -117,7 +117,7 @@ func (a *app) stewardUp(ctx context.Context, file string, o stewardStart) error 
 	}
 	if tasks > 0 && o.ledger == "" {
 		a.say("note: nobody stopped the last steward %[1]s, which left %[2]s open. This one begins with no tasks. To continue with what was left, stop this one (pawl steward stop %[1]s) and start it again with --ledger %[3]s",
-			c.Name, evidence.Counted(tasks, "task"), last)
+			c.Name, metric.Counted(tasks, "task"), last)
 	}
 	if here, err := a.worksHere(s.Home, c); err == nil && here {
 		a.sayCharter(ctx, c)

@@ -10,17 +10,17 @@ import (
 
 	"pawl/activities/preflight"
 	"pawl/config"
-	"pawl/internal/charter"
-	"pawl/internal/evidence"
+	"pawl/internal/cli/render"
 	"pawl/internal/git"
-	"pawl/internal/govern"
 	"pawl/internal/home"
-	"pawl/internal/kind"
-	"pawl/internal/list"
-	"pawl/internal/remote"
+	"pawl/internal/integrations/forge"
+	"pawl/internal/lib/list"
+	"pawl/internal/loop/rules"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
-	"pawl/internal/task"
-	"pawl/internal/ui"
+	"pawl/internal/spec/kind"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/task"
 )
 
 // validateCharter is validate for the spec of a steward.
@@ -38,8 +38,8 @@ func (a *app) validateCharter(ctx context.Context, o runOptions, f config.File) 
 	}
 	shown := ""
 	if found.Contract != nil {
-		charter := ui.Charter{
-			Charter: c, Repo: found.Repo, Base: found.Contract.Base, Lacking: lacking(c), Protections: govern.Protected(found.Protections), Environment: found.Environment,
+		charter := render.Charter{
+			Charter: c, Repo: found.Repo, Base: found.Contract.Base, Lacking: lacking(c), Protections: rules.Protected(found.Protections), Environment: found.Environment,
 			Claims: found.Claims, Lacks: found.Lacks,
 		}
 		shown = a.style().CharterSummary(charter, "--full: all of it")
@@ -85,7 +85,7 @@ func (a *app) sayCharter(ctx context.Context, c charter.Charter) {
 	default:
 		a.sayNotes(v)
 		if len(v.Problems) > 0 {
-			a.say("%s would %s:", evidence.Counted(len(v.Problems), "problem"), keepsSteward)
+			a.say("%s would %s:", metric.Counted(len(v.Problems), "problem"), keepsSteward)
 			a.sayProblems(v)
 		}
 	}
@@ -147,7 +147,7 @@ func secrets(h home.Home, c charter.Charter) (problems []preflight.Problem) {
 	}
 	read("remote.tokenFile", c.Remote.TokenFile)
 	if c.Remote.API != "" {
-		if err := remote.Check(c.Remote); err != nil {
+		if err := forge.Check(c.Remote); err != nil {
 			problems = append(problems, preflight.Problem{
 				Check: "remote", Key: "remote.api", What: err.Error(), Do: "Write it as https://api.github.com/repos/OWNER/NAME.",
 			})

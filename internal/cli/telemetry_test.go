@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"pawl/config"
-	"pawl/internal/host"
 	"pawl/internal/telemetry"
+	hostworker "pawl/internal/worker"
 )
 
 // watched is the telemetry that a command line's client and worker got.
@@ -26,7 +26,7 @@ func watch(b *bench) *watched {
 		w.client = t.Telemetry
 		return dial(ctx, t, identity, logger)
 	}
-	b.deps.Worker = func(ctx context.Context, o host.Options) error {
+	b.deps.Worker = func(ctx context.Context, o hostworker.Options) error {
 		w.worker = o.Telemetry
 		return work(ctx, o)
 	}

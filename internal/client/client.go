@@ -1,10 +1,3 @@
-// Package client is the layer between Temporal and the code that deals with loops. It starts loops, reads them, sends
-// messages to them and works on their proposals, and does the same for stewards. Commands use it, and so may
-// activities that start and read loops for a supervisor. It returns plain data and typed faults.
-//
-// It can read loops while no worker runs: what the loop itself can't answer comes from Temporal's list and from the
-// ledger on this host. The package prints nothing, asks nobody, does not know the command line, and makes none of the
-// decisions of internal/govern. Start at Client, then Snapshot and Send.
 package client
 
 import (
@@ -17,11 +10,11 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	sdk "go.temporal.io/sdk/client"
 
-	"pawl/internal/act"
+	"pawl/internal/client/launch"
 	"pawl/internal/fault"
 	"pawl/internal/home"
-	"pawl/internal/launch"
 	"pawl/internal/loop"
+	"pawl/internal/loop/api"
 )
 
 // Client reaches loops through Temporal, if an engine runs, and through this host's files.
@@ -42,8 +35,8 @@ type Client struct {
 
 // Proposals works on proposals on the host that has their store, without Temporal.
 type Proposals interface {
-	ApplyHere(context.Context, act.Apply) (act.Applied, error)
-	ReviewHere(context.Context, act.Review) (act.Reviewed, error)
+	ApplyHere(context.Context, api.Apply) (api.Applied, error)
+	ReviewHere(context.Context, api.Review) (api.Reviewed, error)
 }
 
 // How long a query waits for its answer: to find out whether a worker runs, and when following a loop.

@@ -23,10 +23,10 @@ import (
 
 	"pawl/internal/client"
 	"pawl/internal/fault"
+	"pawl/internal/fault/wire"
 	"pawl/internal/home"
+	"pawl/internal/home/hostrecord"
 	"pawl/internal/loop"
-	"pawl/internal/wire"
-	"pawl/internal/workspace"
 )
 
 // service is a Temporal service with one loop "here", which waits at a gate. A method that a test does not expect
@@ -170,13 +170,13 @@ func TestNobodySaysThatAMessageArrivedThatHasNoReply(t *testing.T) {
 }
 
 // waits makes this host hold the loop here, which waits at a breakpoint, with that record.
-func waits(t *testing.T, c *client.Client, r workspace.Record) {
+func waits(t *testing.T, c *client.Client, r hostrecord.Record) {
 	t.Helper()
 	holds(t, c, r, `{"loop": "here", "kind": "improve", "status": "paused", "gate": {"id": "breakpoint-7", "kind": "breakpoint"}}`)
 }
 
 // holds makes this host hold the loop here in that state, with that record.
-func holds(t *testing.T, c *client.Client, r workspace.Record, state string) {
+func holds(t *testing.T, c *client.Client, r hostrecord.Record, state string) {
 	t.Helper()
 	store := filepath.Join(t.TempDir(), "store.git")
 	script := exec.Command("sh", "-ec", `git init --quiet --object-format=sha1 --bare "$0"; cd "$0"
@@ -186,12 +186,12 @@ func holds(t *testing.T, c *client.Client, r workspace.Record, state string) {
 	out, err := script.CombinedOutput()
 	require.NoError(t, err, string(out))
 	r.Loop, r.Ref, r.Kind, r.FirstRun, r.Store, r.Ledger = "here", "here", "improve", "first", store, "refs/pawl-ledger/here"
-	require.NoError(t, workspace.Write(c.Home, r))
+	require.NoError(t, hostrecord.Write(c.Home, r))
 }
 
 // The worker has noticed the end of a loop that was terminated. Its ledger does not say so.
 func TestALoopThatWasTerminatedWaitsForNobodyWithoutAnEngineToo(t *testing.T) {
-	for _, r := range []workspace.Record{{}, {Closed: true}, {Closed: true, Remote: true}} {
+	for _, r := range []hostrecord.Record{{}, {Closed: true}, {Closed: true, Remote: true}} {
 		c := reach(t, &service{})
 		c.SDK = nil
 		waits(t, c, r)
@@ -216,13 +216,13 @@ func TestALoopThatWasTerminatedWaitsForNobodyWithoutAnEngineToo(t *testing.T) {
 
 // A loop with a URL that failed behind its ledger did so on this host, wherever its ledger goes on.
 func TestALoopIsShownAsItsRunEndedWithoutAnEngineToo(t *testing.T) {
-	for _, r := range []workspace.Record{{}, {Closed: true}, {Closed: true, Remote: true}} {
+	for _, r := range []hostrecord.Record{{}, {Closed: true}, {Closed: true, Remote: true}} {
 		c := reach(t, &service{})
 		c.SDK = nil
 		waits(t, c, r)
 		r, _ = c.Record("here")
-		end := workspace.End{Status: "failed", Code: fault.LedgerAhead, Reason: "the ledger is ahead", Time: time.Now()}
-		require.NoError(t, workspace.NoteEnd(c.Home, r, end))
+		end := hostrecord.End{Status: "failed", Code: fault.LedgerAhead, Reason: "the ledger is ahead", Time: time.Now()}
+		require.NoError(t, hostrecord.NoteEnd(c.Home, r, end))
 		s, err := c.Snapshot(t.Context(), "here")
 		require.NoError(t, err)
 		require.Equal(t, []string{"failed", "LEDGER_AHEAD", "the ledger is ahead"}, []string{string(s.State.Status), s.State.ErrorCode, s.State.Reason})
@@ -231,8 +231,8 @@ func TestALoopIsShownAsItsRunEndedWithoutAnEngineToo(t *testing.T) {
 		require.Equal(t, []string{"failed", "the ledger is ahead", ""}, []string{rows[0].Status, rows[0].Reason, rows[0].Gate})
 
 		r.OpenedAt = time.Now().Add(time.Hour)
-		require.NoError(t, workspace.Write(c.Home, r))
-		_, ended := workspace.NotedEnd(c.Home, r)
+		require.NoError(t, hostrecord.Write(c.Home, r))
+		_, ended := hostrecord.NotedEnd(c.Home, r)
 		require.False(t, ended, "it was opened again since")
 	}
 }
@@ -270,8 +270,8 @@ func TestALoopThatNoWorkerHasTakenIsListedAndHalted(t *testing.T) {
 // Somebody copied the note: pawl removes only the one that it wrote, and does not look for ever for the other one.
 func TestANoteThatStaysIsLeft(t *testing.T) {
 	c := reach(t, &service{})
-	r := workspace.Record{Loop: "here", FirstRun: "run-1", Closed: true}
-	require.NoError(t, workspace.Announce(c.Home, r))
+	r := hostrecord.Record{Loop: "here", FirstRun: "run-1", Closed: true}
+	require.NoError(t, hostrecord.Announce(c.Home, r))
 	notes := filepath.Join(c.Home.Dir, "opening")
 	note, err := os.ReadFile(filepath.Join(notes, "run-1.json"))
 	require.NoError(t, err)
@@ -299,7 +299,7 @@ func TestAHaltEndsALoopOfThisHostWithoutAWorker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &service{silent: true, taken: true}
 			c := reach(t, s)
-			waits(t, c, workspace.Record{})
+			waits(t, c, hostrecord.Record{})
 			c.Bring = func(context.Context) error { c.SDK = s; return nil }
 			if !engine {
 				c.SDK = nil
@@ -325,7 +325,7 @@ func TestAHaltEndsALoopOfThisHostWithoutAWorker(t *testing.T) {
 				require.Equal(t, fault.GateClosed, fault.CodeOf(err))
 			}
 			r, _ := c.Record("here")
-			require.True(t, workspace.Over(c.Home, r), "clean may")
+			require.True(t, hostrecord.Over(c.Home, r), "clean may")
 			c.SDK = s
 			require.NoError(t, c.Abandon(t.Context(), r))
 			require.True(t, s.terminated, "no worker could record it any more")
@@ -337,10 +337,10 @@ func TestAHaltEndsALoopOfThisHostWithoutAWorker(t *testing.T) {
 func TestAHaltEndsALoopWhoseOpeningWasCutOff(t *testing.T) {
 	s := &service{silent: true, taken: true}
 	c := reach(t, s)
-	holds(t, c, workspace.Record{}, "{}")
+	holds(t, c, hostrecord.Record{}, "{}")
 	r, _ := c.Record("here")
 	r.Ledger = "refs/pawl-ledger/none"
-	require.NoError(t, workspace.Write(c.Home, r))
+	require.NoError(t, hostrecord.Write(c.Home, r))
 	_, err := c.Send(t.Context(), "here", "halt", loop.Message{})
 	require.NoError(t, err)
 	require.True(t, s.terminated)
@@ -374,7 +374,7 @@ func TestSteerIsRefusedWhereNothingReadsIt(t *testing.T) {
 		`{"loop": "here", "kind": "improve", "status": "waiting", "gate": {"id": "question-7", "kind": "question"}}`: false,
 	} {
 		c := reach(t, s)
-		holds(t, c, workspace.Record{}, state)
+		holds(t, c, hostrecord.Record{}, state)
 		_, err := c.Send(t.Context(), "here", "steer", loop.Message{By: "ann", Note: "try a table"})
 		if refused {
 			require.ErrorContains(t, err, "no agent call is left")
@@ -407,7 +407,7 @@ func TestAHaltOnAFullDiskSaysThatTheDiskIsFull(t *testing.T) {
 func TestE3_AMessageThatWaitsForAWorkerNamesItsGate(t *testing.T) {
 	s := &service{silent: true}
 	c := reach(t, s)
-	waits(t, c, workspace.Record{})
+	waits(t, c, hostrecord.Record{})
 	_, err := c.Recorded(t.Context(), "here")
 	require.NoError(t, err)
 	_, err = c.Send(t.Context(), "here", "continue", loop.Message{})

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"pawl/internal/fault"
-	"pawl/internal/kind"
+	"pawl/internal/spec/kind"
 )
 
 // Family is a group of workflows that people address in the same way: loops of any kind, or stewards.

@@ -9,11 +9,11 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
-	"pawl/internal/act"
-	"pawl/internal/govern"
+	"pawl/internal/exec/supervisor"
+	"pawl/internal/home/hostrecord"
 	"pawl/internal/loop"
-	"pawl/internal/proc"
-	"pawl/internal/workspace"
+	"pawl/internal/loop/api"
+	"pawl/internal/loop/rules"
 )
 
 // haltGrace is how long a halt waits for a worker that was there a minute ago and has not answered.
@@ -106,11 +106,11 @@ func (c *Client) endHere(ctx context.Context, id, why string) (ended bool, err e
 		}
 		return true, c.endUnopened(ctx, id, why)
 	}
-	if _, err := proc.Reap(r.Token(), r.Desk(c.Home), r.Judge(c.Home)); err != nil {
+	if _, err := supervisor.Reap(r.Token(), r.Desk(c.Home), r.Judge(c.Home)); err != nil {
 		return false, fmt.Errorf("ending what runs of %s: %w", id, err)
 	}
 	for _, side := range r.Sides(c.Home) {
-		if _, err := proc.Reap(side.Token(), side.Desk(c.Home)); err != nil {
+		if _, err := supervisor.Reap(side.Token(), side.Desk(c.Home)); err != nil {
 			return false, fmt.Errorf("ending what runs of %s: %w", id, err)
 		}
 	}
@@ -121,21 +121,21 @@ func (c *Client) endHere(ctx context.Context, id, why string) (ended bool, err e
 }
 
 // recordHere returns this host's record of a running loop or steward, unless it has moved to another host.
-func (c *Client) recordHere(info *workflowpb.WorkflowExecutionInfo) (r workspace.Record, here bool) {
+func (c *Client) recordHere(info *workflowpb.WorkflowExecutionInfo) (r hostrecord.Record, here bool) {
 	r, ok := c.Record(info.GetExecution().GetWorkflowId())
 	if !ok || r.FirstRun != info.GetFirstRunId() {
-		return workspace.Record{}, false
+		return hostrecord.Record{}, false
 	}
 	moved := ""
-	decode(info.GetMemo().GetFields()[act.HostMemo], &moved)
+	decode(info.GetMemo().GetFields()[api.HostMemo], &moved)
 	host, err := c.Home.HostID()
 	return r, err == nil && (moved == "" || moved == host)
 }
 
 // noteHalt notes on this host that a run was halted. run is "" if it is over with that, else a worker records the end.
-func (c *Client) noteHalt(r workspace.Record, run, why string) error {
-	end := govern.Interrupted.Because(why)
-	return workspace.NoteEnd(c.Home, r, workspace.End{
+func (c *Client) noteHalt(r hostrecord.Record, run, why string) error {
+	end := rules.Interrupted.Because(why)
+	return hostrecord.NoteEnd(c.Home, r, hostrecord.End{
 		Run: run, Status: string(end.Status), Code: end.Code, Reason: end.Reason, Time: c.Now(),
 	})
 }
@@ -152,7 +152,7 @@ func (c *Client) haltLost(id, why string) (Sent, error) {
 // opens reports whether this host has begun to open a loop or a steward and recorded nothing of it yet.
 func (c *Client) opens(ctx context.Context, id string) bool {
 	r, here := c.Record(id)
-	return here && !workspace.Over(c.Home, r) && c.begins(ctx, r)
+	return here && !hostrecord.Over(c.Home, r) && c.begins(ctx, r)
 }
 
 // hasBegun reports whether a worker has ever taken a loop or a steward.
@@ -177,7 +177,7 @@ func (c *Client) endUnopened(ctx context.Context, id, why string) error {
 	}
 	if r, ok := c.lastNote(id); ok {
 		r.Closed, r.ClosedAt = true, c.Now()
-		return workspace.Announce(c.Home, r)
+		return hostrecord.Announce(c.Home, r)
 	}
 	if r, ok := c.Record(id); ok && !r.Closed && c.begins(ctx, r) {
 		return c.noteHalt(r, "", why)
@@ -187,19 +187,19 @@ func (c *Client) endUnopened(ctx context.Context, id, why string) error {
 
 // awaitsRecording returns the end of a loop or a steward that was halted here while no worker ran, if a worker still has
 // to record it.
-func (c *Client) awaitsRecording(id string) (end workspace.End, ok bool) {
+func (c *Client) awaitsRecording(id string) (end hostrecord.End, ok bool) {
 	r, here := c.Record(id)
-	if !here || !workspace.Awaits(c.Home, r) {
-		return workspace.End{}, false
+	if !here || !hostrecord.Awaits(c.Home, r) {
+		return hostrecord.End{}, false
 	}
-	return workspace.NotedEnd(c.Home, r)
+	return hostrecord.NotedEnd(c.Home, r)
 }
 
 // Abandon ends the run of a loop or a steward that was halted here, before its record is removed: no worker could record
 // that end any more.
-func (c *Client) Abandon(ctx context.Context, r workspace.Record) error {
-	end, _ := workspace.NotedEnd(c.Home, r)
-	if c.SDK == nil || !workspace.Awaits(c.Home, r) {
+func (c *Client) Abandon(ctx context.Context, r hostrecord.Record) error {
+	end, _ := hostrecord.NotedEnd(c.Home, r)
+	if c.SDK == nil || !hostrecord.Awaits(c.Home, r) {
 		return nil
 	}
 	err := c.SDK.TerminateWorkflow(ctx, r.Loop, end.Run, end.Reason)

@@ -7,20 +7,20 @@ import (
 	"strings"
 	"sync"
 
-	"pawl/internal/govern"
-	"pawl/internal/launch"
+	"pawl/internal/client/launch"
 	"pawl/internal/loop"
+	"pawl/internal/loop/rules"
 	"pawl/internal/steward"
 )
 
 // Waiting is something that waits for a person.
 type Waiting struct {
-	Loop    string       `json:"loop,omitempty"`    // the loop whose gate it is, "" for a gate of the steward itself
-	Steward string       `json:"steward,omitempty"` // the steward whose gate it is, or for which the loop works
-	Task    string       `json:"task,omitempty"`    // the task of the steward
-	Gate    loop.Gate    `json:"gate"`
-	Ways    []govern.Way `json:"ways"`   // how it can be answered
-	Source  string       `json:"source"` // temporal or ledger
+	Loop    string      `json:"loop,omitempty"`    // the loop whose gate it is, "" for a gate of the steward itself
+	Steward string      `json:"steward,omitempty"` // the steward whose gate it is, or for which the loop works
+	Task    string      `json:"task,omitempty"`    // the task of the steward
+	Gate    loop.Gate   `json:"gate"`
+	Ways    []rules.Way `json:"ways"`   // how it can be answered
+	Source  string      `json:"source"` // temporal or ledger
 
 	Budget loop.Budget `json:"-"` // of the loop
 }
@@ -86,7 +86,7 @@ func (c *Client) waiting(ctx context.Context, r launch.Row) (all []Waiting, err 
 	s, err := c.Snapshot(ctx, r.Loop)
 	if g := s.State.Gate; err == nil && g != nil && !s.State.Status.Ended() && !pausedBySteward(s.State) {
 		budget := s.State.Ticking(c.Now()).Budget
-		all = []Waiting{{Loop: r.Loop, Gate: *g, Ways: govern.Ways(r.Loop, *g, budget), Source: s.name(), Budget: budget}}
+		all = []Waiting{{Loop: r.Loop, Gate: *g, Ways: rules.Ways(r.Loop, *g, budget), Source: s.name(), Budget: budget}}
 	}
 	return all, err
 }

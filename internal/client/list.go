@@ -16,16 +16,16 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
 
-	"pawl/internal/evidence"
+	"pawl/internal/client/launch"
 	"pawl/internal/fault"
 	"pawl/internal/git"
-	"pawl/internal/kind"
-	"pawl/internal/launch"
+	"pawl/internal/home/hostrecord"
+	"pawl/internal/home/repairlog"
 	"pawl/internal/ledger"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/mending"
-	"pawl/internal/workspace"
+	"pawl/internal/metric"
+	"pawl/internal/spec/kind"
 )
 
 // loopsQuery finds loops and stewards of all kinds in Temporal's list. It excludes runs that continued as new,
@@ -40,7 +40,7 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 	if c.SDK == nil {
 		return c.Kept(ctx)
 	}
-	records, err := workspace.List(c.Home)
+	records, err := hostrecord.List(c.Home)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 		r, published := row(executions[i])
 		if record := c.recordOf(ctx, records, executions[i]); record != nil {
 			c.addRecorded(ctx, &r, *record, published)
-			if end, ok := workspace.NotedEnd(c.Home, *record); ok && end.Run == r.Run {
+			if end, ok := hostrecord.NotedEnd(c.Home, *record); ok && end.Run == r.Run {
 				addEnd(&r, c.closing(*record))
 			}
 		} else if !published && !r.Steward() && r.Status == string(loop.Completed) {
@@ -124,8 +124,8 @@ func refused(iteration int, code fault.Code) bool {
 // addRecorded adds to a row what the ledger of its record says, if that can be read. If the loop has published its
 // search attributes, that is what they lack, and what is newer. The memo was written before the loop knew its branch, so
 // the branch of the record is preferred.
-func (c *Client) addRecorded(ctx context.Context, r *launch.Row, record workspace.Record, published bool) {
-	r.Branch, r.Mended = git.BranchName(record.Branch), mending.Lines(c.Home.Loop(record.Ref))
+func (c *Client) addRecorded(ctx context.Context, r *launch.Row, record hostrecord.Record, published bool) {
+	r.Branch, r.Mended = git.BranchName(record.Branch), repairlog.Lines(c.Home.Loop(record.Ref))
 	if record.Steward() {
 		r.Kind = kind.Steward.Name
 		c.addSteward(ctx, r, record, published)
@@ -159,7 +159,7 @@ func (c *Client) addRecorded(ctx context.Context, r *launch.Row, record workspac
 }
 
 // addSteward is addRecorded for a steward.
-func (c *Client) addSteward(ctx context.Context, r *launch.Row, record workspace.Record, published bool) {
+func (c *Client) addSteward(ctx context.Context, r *launch.Row, record hostrecord.Record, published bool) {
 	s, err := c.RecordedSteward(ctx, record.Ref)
 	since(r, s.StartedAt)
 	if err != nil {
@@ -199,7 +199,7 @@ func (c *Client) addDescribed(ctx context.Context, r *launch.Row) {
 
 // tornRows adds the loops of this host whose record is damaged.
 func (c *Client) tornRows(rows []launch.Row) []launch.Row {
-	torn, err := workspace.Torn(c.Home)
+	torn, err := hostrecord.Torn(c.Home)
 	if err != nil {
 		return rows
 	}
@@ -267,9 +267,9 @@ func row(e *workflowpb.WorkflowExecutionInfo) (r launch.Row, published bool) {
 }
 
 // recordOf is the function of that name for an execution of Temporal's list, which does not say which run began it.
-func (c *Client) recordOf(ctx context.Context, records []workspace.Record, e *workflowpb.WorkflowExecutionInfo) *workspace.Record {
+func (c *Client) recordOf(ctx context.Context, records []hostrecord.Record, e *workflowpb.WorkflowExecutionInfo) *hostrecord.Record {
 	id := e.GetExecution().GetWorkflowId()
-	if r := recordOf(records, e); r != nil || !slices.ContainsFunc(records, func(r workspace.Record) bool { return r.Loop == id }) {
+	if r := recordOf(records, e); r != nil || !slices.ContainsFunc(records, func(r hostrecord.Record) bool { return r.Loop == id }) {
 		return r
 	}
 	d, err := c.askedRun(ctx, id, e.GetExecution().GetRunId())
@@ -280,8 +280,8 @@ func (c *Client) recordOf(ctx context.Context, records []workspace.Record, e *wo
 }
 
 // recordOf returns this host's workspace record of an execution, nil if it has none.
-func recordOf(records []workspace.Record, e *workflowpb.WorkflowExecutionInfo) *workspace.Record {
-	i := slices.IndexFunc(records, func(r workspace.Record) bool {
+func recordOf(records []hostrecord.Record, e *workflowpb.WorkflowExecutionInfo) *hostrecord.Record {
+	i := slices.IndexFunc(records, func(r hostrecord.Record) bool {
 		return r.FirstRun == e.GetFirstRunId() || r.FirstRun == e.GetExecution().GetRunId()
 	})
 	if i < 0 {
@@ -292,7 +292,7 @@ func recordOf(records []workspace.Record, e *workflowpb.WorkflowExecutionInfo) *
 
 // Kept returns the loops and stewards of this host, from their ledgers.
 func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
-	records, err := workspace.List(c.Home)
+	records, err := hostrecord.List(c.Home)
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +301,7 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 		r := launch.Row{Loop: record.Loop, Repo: record.Repo, Status: unknown, Source: "ledger"}
 		c.addRecorded(ctx, &r, record, false)
 		begins := r.Status == unknown && c.begins(ctx, record)
-		_, noted := workspace.NotedEnd(c.Home, record)
+		_, noted := hostrecord.NotedEnd(c.Home, record)
 		switch {
 		case begins && noted:
 			addEnd(&r, c.closing(record))
@@ -309,7 +309,7 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 			r.Status, r.Refused = string(loop.Failed), true
 		case begins:
 			r.Status = opening
-		case workspace.Over(c.Home, record) && r.Status != unknown:
+		case hostrecord.Over(c.Home, record) && r.Status != unknown:
 			addEnd(&r, c.closing(record))
 		default:
 			r.Trouble = c.unreadable(ctx, record)
@@ -343,8 +343,8 @@ const (
 )
 
 // begins reports whether a record's ledger has no entry yet.
-func (c *Client) begins(ctx context.Context, r workspace.Record) bool {
-	if workspace.Noted(c.Home, r.Ref)[r.Ledger] != "" { // it had one
+func (c *Client) begins(ctx context.Context, r hostrecord.Record) bool {
+	if hostrecord.Noted(c.Home, r.Ref)[r.Ledger] != "" { // it had one
 		return false
 	}
 	_, head, err := OpenRecord(ctx, r)
@@ -352,7 +352,7 @@ func (c *Client) begins(ctx context.Context, r workspace.Record) bool {
 }
 
 // RecordedAt returns the state of a record's loop from its ledger.
-func (c *Client) RecordedAt(ctx context.Context, r workspace.Record) (loop.State, error) {
+func (c *Client) RecordedAt(ctx context.Context, r hostrecord.Record) (loop.State, error) {
 	st, head, err := c.open(ctx, r)
 	if err != nil || head == "" {
 		return loop.State{}, err
@@ -379,6 +379,6 @@ func utc(t time.Time) *time.Time {
 }
 
 // decode reads a memo field or search attribute. A missing field, or one of another type, leaves out unchanged.
-func decode[T string | int | *evidence.Decimal](p *commonpb.Payload, out *T) {
+func decode[T string | int | *metric.Decimal](p *commonpb.Payload, out *T) {
 	_ = json.Unmarshal(p.GetData(), out)
 }

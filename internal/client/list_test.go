@@ -23,12 +23,12 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"pawl/internal/client"
+	"pawl/internal/client/launch"
 	"pawl/internal/fault"
 	"pawl/internal/home"
-	"pawl/internal/launch"
+	"pawl/internal/home/hostrecord"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
-	"pawl/internal/workspace"
 )
 
 // namespace is a Temporal service with several workflows. Each page of its list has one.
@@ -166,8 +166,8 @@ func TestALoopBeganWithItsFirstRun(t *testing.T) {
 	for _, status := range []enumspb.WorkflowExecutionStatus{running, terminated} {
 		n := &namespace{first: first, listed: []*workflowpb.WorkflowExecutionInfo{listed(t, "long", "Steward", 90, status, published)}}
 		c := at(t, n)
-		record := workspace.Record{Loop: "long", Ref: "long", Kind: "steward", Branch: "refs/heads/here", FirstRun: "run-first"}
-		require.NoError(t, workspace.Write(c.Home, record))
+		record := hostrecord.Record{Loop: "long", Ref: "long", Kind: "steward", Branch: "refs/heads/here", FirstRun: "run-first"}
+		require.NoError(t, hostrecord.Write(c.Home, record))
 		rows, err := c.Listed(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, "here", rows[0].Branch, "of the record")
@@ -242,23 +242,23 @@ func TestALoopThatWasCutOffWhileItOpenedIsSaidToOpen(t *testing.T) {
 	c := at(t, &namespace{})
 	store := filepath.Join(t.TempDir(), "store.git")
 	require.NoError(t, exec.Command("git", "init", "--quiet", "--bare", store).Run())
-	enrolled := func(id string) workspace.Record {
-		return workspace.Record{Loop: id, Ref: id, Kind: "improve", FirstRun: "run-" + id, Store: store, Ledger: "refs/pawl-ledger/" + id, Branch: "refs/heads/pawl/" + id}
+	enrolled := func(id string) hostrecord.Record {
+		return hostrecord.Record{Loop: id, Ref: id, Kind: "improve", FirstRun: "run-" + id, Store: store, Ledger: "refs/pawl-ledger/" + id, Branch: "refs/heads/pawl/" + id}
 	}
-	require.NoError(t, workspace.Write(c.Home, enrolled("cut")))
+	require.NoError(t, hostrecord.Write(c.Home, enrolled("cut")))
 	lost := enrolled("lost")
-	require.NoError(t, workspace.Write(c.Home, lost))
-	workspace.Note(c.Home, "lost", map[string]string{lost.Ledger: "f00"})
+	require.NoError(t, hostrecord.Write(c.Home, lost))
+	hostrecord.Note(c.Home, "lost", map[string]string{lost.Ledger: "f00"})
 	closed := enrolled("closed")
 	closed.Closed = true
-	require.NoError(t, workspace.Write(c.Home, closed))
+	require.NoError(t, hostrecord.Write(c.Home, closed))
 	gone := enrolled("gone")
 	gone.Closed = true
-	require.NoError(t, workspace.Write(c.Home, gone))
-	workspace.Note(c.Home, "gone", map[string]string{gone.Ledger: "f00"})
+	require.NoError(t, hostrecord.Write(c.Home, gone))
+	hostrecord.Note(c.Home, "gone", map[string]string{gone.Ledger: "f00"})
 	crew := enrolled("crew")
 	crew.Kind, crew.Branch = "steward", ""
-	require.NoError(t, workspace.Write(c.Home, crew))
+	require.NoError(t, hostrecord.Write(c.Home, crew))
 	rows, err := c.Kept(t.Context())
 	require.NoError(t, err)
 	status, trouble := map[string]string{}, map[string]string{}

@@ -8,20 +8,20 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/client"
 
-	"pawl/internal/act"
 	"pawl/internal/fault"
-	"pawl/internal/govern"
+	"pawl/internal/fault/wire"
+	"pawl/internal/git/store"
+	"pawl/internal/lib/text/markdown"
 	"pawl/internal/loop"
-	"pawl/internal/markdown"
-	"pawl/internal/store"
-	"pawl/internal/wire"
+	"pawl/internal/loop/api"
+	"pawl/internal/loop/rules"
 )
 
 // review carries a person's answer to the proposal of a loop that has ended. done is false if the loop has not ended
 // or has made no proposal: then the answer is a message to a gate.
 func (c *Client) review(ctx context.Context, id, answer string, m loop.Message) (sent Sent, done bool, err error) {
-	in := act.Review{Loop: id, Hash: m.Hash, Answer: answer, By: m.By, Note: m.Note, Time: c.Now().UTC()}
-	var out act.Reviewed
+	in := api.Review{Loop: id, Hash: m.Hash, Answer: answer, By: m.By, Note: m.Note, Time: c.Now().UTC()}
+	var out api.Reviewed
 	p, here, over, err := c.Proposed(ctx, id)
 	if err != nil || !over {
 		return Sent{}, err != nil, err
@@ -65,7 +65,7 @@ func (c *Client) execute(ctx context.Context, kind, id string, in map[string]str
 		return NoEngine()
 	}
 	run, err := c.SDK.ExecuteWorkflow(ctx, sdk.StartWorkflowOptions{
-		ID: strings.ToLower(kind) + "-" + id, TaskQueue: act.TaskQueue,
+		ID: strings.ToLower(kind) + "-" + id, TaskQueue: api.TaskQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL, StaticSummary: kind + " the proposal of " + markdown.Text(id),
 	}, kind, in)
 	if err != nil {
@@ -87,7 +87,7 @@ func plainly(ctx context.Context, err error) error {
 
 // Apply applies an approved proposal to the branch that its loop started from: on this host if the loop is here, else
 // by the workflow of that name. Without a hash it applies the loop's current proposal.
-func (c *Client) Apply(ctx context.Context, in act.Apply) (done act.Applied, err error) {
+func (c *Client) Apply(ctx context.Context, in api.Apply) (done api.Applied, err error) {
 	s, err := c.Snapshot(ctx, in.Loop)
 	if err != nil {
 		return done, err
@@ -95,12 +95,12 @@ func (c *Client) Apply(ctx context.Context, in act.Apply) (done act.Applied, err
 	switch {
 	case in.Hash != "":
 	case s.State.Proposal == nil:
-		return done, govern.MayApply(nil, "")
+		return done, rules.MayApply(nil, "")
 	default:
 		in.Hash = s.State.Proposal.Hash
 	}
 	if !s.State.Status.Ended() && s.State.Proposal != nil { // it ends as soon as the proposal is approved
-		if err := govern.MayApply(s.State.Proposal, in.Hash); err != nil {
+		if err := rules.MayApply(s.State.Proposal, in.Hash); err != nil {
 			return done, err
 		}
 	}
@@ -115,7 +115,7 @@ func (c *Client) Apply(ctx context.Context, in act.Apply) (done act.Applied, err
 
 // AwaitApplied waits for the result of an approval that asks the loop to apply its proposal. It reads the loop's
 // events after a sequence number. An error means that nothing was applied, or that nobody answers.
-func (c *Client) AwaitApplied(ctx context.Context, id string, after int64) (done act.Applied, err error) {
+func (c *Client) AwaitApplied(ctx context.Context, id string, after int64) (done api.Applied, err error) {
 	for silent := c.Now(); ; {
 		v, err := c.Events(ctx, id, after)
 		if err == nil {
@@ -125,10 +125,10 @@ func (c *Client) AwaitApplied(ctx context.Context, id string, after int64) (done
 			after = e.Seq
 			switch {
 			case e.Type == loop.ProposalApplied && e.Proposal != nil:
-				return act.Applied{Loop: id, Hash: e.Proposal.Hash, How: e.How, Branch: e.Proposal.Branch, Commit: e.Proposal.Commit, Proposal: e.Proposal}, nil
+				return api.Applied{Loop: id, Hash: e.Proposal.Hash, How: e.How, Branch: e.Proposal.Branch, Commit: e.Proposal.Commit, Proposal: e.Proposal}, nil
 			case e.Type == loop.ProposalMade && e.Proposal != nil: // made again on top of the moved base
 				branch, _, _ := strings.Cut(e.Reason, " ")
-				return act.Applied{Loop: id, Branch: branch, Moved: e.Proposal, Rewritten: e.Rewritten}, nil
+				return api.Applied{Loop: id, Branch: branch, Moved: e.Proposal, Rewritten: e.Rewritten}, nil
 			case e.Type == loop.Warned && e.ErrorCode != "":
 				return done, fault.New(fault.Code(e.ErrorCode), "%s", e.Reason).Advise(e.Recovery)
 			case e.Status.Ended():
@@ -162,7 +162,7 @@ func (c *Client) applyFails(ctx context.Context, id string) string {
 		return ""
 	}
 	a := failing(d)
-	if a.GetActivityType().GetName() != act.ApplyName || a.GetAttempt() < applyTries {
+	if a.GetActivityType().GetName() != api.ApplyName || a.GetAttempt() < applyTries {
 		return ""
 	}
 	return a.GetLastFailure().GetMessage()

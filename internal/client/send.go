@@ -12,9 +12,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"pawl/internal/fault"
-	"pawl/internal/govern"
+	"pawl/internal/fault/wire"
 	"pawl/internal/loop"
-	"pawl/internal/wire"
+	"pawl/internal/loop/rules"
 )
 
 // Sent is the result of sending a message.
@@ -64,16 +64,16 @@ func (c *Client) Send(ctx context.Context, id, name string, m loop.Message) (Sen
 			}
 			contract, err := l.Contract(ctx, head)
 			return gates(state.Gate), func(m loop.Message) error {
-				reply, err := govern.Answer(state.Ticking(c.Now()), contract.Spec, name, m)
+				reply, err := rules.Answer(state.Ticking(c.Now()), contract.Spec, name, m)
 				if err == nil && name == loop.MessageSteer {
-					_, err = govern.Heard(state, govern.NewestVersion, reply)
+					_, err = rules.Heard(state, rules.NewestVersion, reply)
 				}
 				return err
 			}, err
 		},
 	})
 	if closed, ok := errors.AsType[*fault.Error](err); ok && closed.Code == fault.GateClosed { // the loop itself would give this code
-		err = fault.New(govern.Closed(name), "%s", closed.What).Advise(closed.Do)
+		err = fault.New(rules.Closed(name), "%s", closed.What).Advise(closed.Do)
 	}
 	return out, err
 }
@@ -171,7 +171,7 @@ func carryNow[M any](ctx context.Context, c *Client, id, name string, m message[
 	defer func() { err = m.Naming(id, err) }()
 	out = Sent{Loop: id, Message: name}
 	if payload, err := json.Marshal(m.bound(nil)); err == nil {
-		if f := govern.Carried(payload); f != nil { // before it is in Temporal's history
+		if f := rules.Carried(payload); f != nil { // before it is in Temporal's history
 			return out, f
 		}
 	}
@@ -263,7 +263,7 @@ func bound(name string, m loop.Message, open []loop.Gate) loop.Message {
 	if name == loop.MessageApprove && m.Hash != "" {
 		return m
 	}
-	if m.Gate == "" && len(open) > 0 && govern.AnswersGates(name) {
+	if m.Gate == "" && len(open) > 0 && rules.AnswersGates(name) {
 		m.Gate = open[0].ID
 	}
 	return m

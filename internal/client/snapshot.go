@@ -14,18 +14,18 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"pawl/internal/client/launch"
 	"pawl/internal/fault"
 	"pawl/internal/git"
-	"pawl/internal/govern"
-	"pawl/internal/held"
+	"pawl/internal/git/store"
 	"pawl/internal/home"
-	"pawl/internal/kind"
-	"pawl/internal/launch"
+	"pawl/internal/home/hostrecord"
+	"pawl/internal/home/repairlog"
 	"pawl/internal/ledger"
+	"pawl/internal/lib/fsutil/dirfd"
 	"pawl/internal/loop"
-	"pawl/internal/mending"
-	"pawl/internal/store"
-	"pawl/internal/workspace"
+	"pawl/internal/loop/rules"
+	"pawl/internal/spec/kind"
 )
 
 // Snapshot is the state of a loop or a steward, with its source.
@@ -69,7 +69,7 @@ type subject[S any] struct {
 func find[S any](ctx context.Context, c *Client, id string, of subject[S]) (Snapshot[S], error) {
 	s, err := seek(ctx, c, id, of)
 	if r, here := c.Record(id); here {
-		s.Mended = mending.Lines(c.Home.Loop(r.Ref))
+		s.Mended = repairlog.Lines(c.Home.Loop(r.Ref))
 	}
 	return s, err
 }
@@ -132,7 +132,7 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 // Torn takes an error that says that a loop or a steward is not found on this host. It returns LEDGER_DAMAGED if its
 // workspace record is damaged, else the error, and nil for nil.
 func (c *Client) Torn(id string, err error) error {
-	refs, failed := workspace.Torn(c.Home)
+	refs, failed := hostrecord.Torn(c.Home)
 	if err == nil || failed != nil || !slices.Contains(refs, git.RefName(id)) {
 		return err
 	}
@@ -147,7 +147,7 @@ func (c *Client) answers(ctx context.Context) bool {
 
 // unreportedEnd is an end of a loop or a steward that its own state does not have.
 type unreportedEnd struct {
-	govern.End
+	rules.End
 	at time.Time
 }
 
@@ -173,9 +173,9 @@ func endedUnreported(s loop.State, end *unreportedEnd) loop.State {
 
 // closing returns how the run of a record ended, as far as the files of this host say that it did, nil if they don't. A
 // loop with a URL may have moved to another host.
-func (c *Client) closing(r workspace.Record) *unreportedEnd {
-	if noted, ok := workspace.NotedEnd(c.Home, r); ok {
-		end := govern.Interrupted.Because(noted.Reason)
+func (c *Client) closing(r hostrecord.Record) *unreportedEnd {
+	if noted, ok := hostrecord.NotedEnd(c.Home, r); ok {
+		end := rules.Interrupted.Because(noted.Reason)
 		end.Status, end.Code = loop.Status(noted.Status), noted.Code
 		return &unreportedEnd{end, noted.Time}
 	}
@@ -193,7 +193,7 @@ func (c *Client) unreported(id string, info *workflowpb.WorkflowExecutionInfo) *
 	if !here {
 		return end
 	}
-	noted, ok := workspace.NotedEnd(c.Home, r)
+	noted, ok := hostrecord.NotedEnd(c.Home, r)
 	if isThisRun := noted.Run == info.GetExecution().GetRunId(); ok && (isThisRun || end != nil) {
 		return c.closing(r)
 	}
@@ -201,13 +201,13 @@ func (c *Client) unreported(id string, info *workflowpb.WorkflowExecutionInfo) *
 }
 
 // unsaid is the end of a workflow that is over, if nobody can be asked for its real one.
-var unsaid = govern.Interrupted.Because("its run ended and could not record how: terminated from outside, or behind its ledger (LEDGER_AHEAD). `pawl show` says which while an engine runs")
+var unsaid = rules.Interrupted.Because("its run ended and could not record how: terminated from outside, or behind its ledger (LEDGER_AHEAD). `pawl show` says which while an engine runs")
 
 // outsideEnds are the ends that somebody else causes.
-var outsideEnds = map[enumspb.WorkflowExecutionStatus]govern.End{
-	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: govern.Interrupted.Because("it was terminated from outside, without a report"),
-	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   govern.Interrupted.Because("it was cancelled before it began"),
-	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  govern.MachineFailed.Because("Temporal ended it"),
+var outsideEnds = map[enumspb.WorkflowExecutionStatus]rules.End{
+	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: rules.Interrupted.Because("it was terminated from outside, without a report"),
+	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   rules.Interrupted.Because("it was cancelled before it began"),
+	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  rules.MachineFailed.Because("Temporal ended it"),
 }
 
 // Recorded returns a loop's state from the ledger on this host, or ALO_LOOP_NOT_FOUND if there is none.
@@ -258,8 +258,8 @@ func (c *Client) unknown(f Family, id string) error {
 }
 
 // nothingYet says why a record's ledger is empty.
-func nothingYet(h home.Home, r workspace.Record) string {
-	if noted, ok := workspace.NotedEnd(h, r); ok {
+func nothingYet(h home.Home, r hostrecord.Record) string {
+	if noted, ok := hostrecord.NotedEnd(h, r); ok {
 		return "It ended before it recorded anything: " + noted.Reason + "."
 	}
 	if r.Closed {
@@ -269,15 +269,15 @@ func nothingYet(h home.Home, r workspace.Record) string {
 }
 
 // OpenStore returns the store of a workspace record. If the store is gone, it makes none; the error is fs.ErrNotExist.
-func OpenStore(ctx context.Context, r workspace.Record) (*store.Store, error) {
-	if _, err := os.Stat(held.At(r.Store)); err != nil {
-		return nil, fmt.Errorf("opening the store of %s: %w", r.Loop, held.Named(err, r.Store))
+func OpenStore(ctx context.Context, r hostrecord.Record) (*store.Store, error) {
+	if _, err := os.Stat(dirfd.At(r.Store)); err != nil {
+		return nil, fmt.Errorf("opening the store of %s: %w", r.Loop, dirfd.Named(err, r.Store))
 	}
 	return store.Open(ctx, r.Store)
 }
 
 // OpenRecord returns the store of a workspace record with the head of its ledger, "" if nothing is recorded yet.
-func OpenRecord(ctx context.Context, r workspace.Record) (*store.Store, string, error) {
+func OpenRecord(ctx context.Context, r hostrecord.Record) (*store.Store, string, error) {
 	st, err := OpenStore(ctx, r)
 	if err != nil {
 		return nil, "", err
@@ -287,23 +287,23 @@ func OpenRecord(ctx context.Context, r workspace.Record) (*store.Store, string, 
 }
 
 // open is OpenRecord for a record of this host. If what the ledger had is gone, the error is LEDGER_DAMAGED.
-func (c *Client) open(ctx context.Context, r workspace.Record) (*store.Store, string, error) {
+func (c *Client) open(ctx context.Context, r hostrecord.Record) (*store.Store, string, error) {
 	st, head, err := OpenRecord(ctx, r)
 	if err == nil && head == "" || errors.Is(err, fs.ErrNotExist) {
-		err = cmp.Or(workspace.Lost(c.Home, r), err)
+		err = cmp.Or(hostrecord.Lost(c.Home, r), err)
 	}
 	return st, head, err
 }
 
 // Record returns the workspace record of a loop on this host.
-func (c *Client) Record(id string) (workspace.Record, bool) {
-	if r, ok := workspace.Latest(c.Home, id); ok {
+func (c *Client) Record(id string) (hostrecord.Record, bool) {
+	if r, ok := hostrecord.Latest(c.Home, id); ok {
 		return r, true
 	}
-	records, err := workspace.List(c.Home)
-	i := slices.IndexFunc(records, func(r workspace.Record) bool { return r.Ref == id })
+	records, err := hostrecord.List(c.Home)
+	i := slices.IndexFunc(records, func(r hostrecord.Record) bool { return r.Ref == id })
 	if err != nil || i < 0 {
-		return workspace.Record{}, false
+		return hostrecord.Record{}, false
 	}
 	return records[i], true
 }
@@ -311,7 +311,7 @@ func (c *Client) Record(id string) (workspace.Record, bool) {
 // Later returns the names of the records with the same ID that are younger than the one that Record returns. There are
 // some if the loop or steward was started from the ledger of an earlier run.
 func (c *Client) Later(id string) (refs []string) {
-	records, err := workspace.Of(c.Home, id)
+	records, err := hostrecord.Of(c.Home, id)
 	if err != nil || len(records) == 0 {
 		return nil
 	}
@@ -329,7 +329,7 @@ func (c *Client) Untold(id string) []string {
 	if !here {
 		return nil
 	}
-	return mending.Untold(c.Home.Loop(r.Ref))
+	return repairlog.Untold(c.Home.Loop(r.Ref))
 }
 
 // Contract asks a loop for its contract, with what a person wants to know before approving it.

@@ -12,12 +12,12 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	sdk "go.temporal.io/sdk/client"
 
-	"pawl/internal/act"
+	"pawl/internal/client/launch"
 	"pawl/internal/fault"
 	"pawl/internal/git"
-	"pawl/internal/kind"
-	"pawl/internal/launch"
+	"pawl/internal/loop/api"
 	"pawl/internal/spec"
+	"pawl/internal/spec/kind"
 )
 
 // Start starts the loop's workflow, anew or from a ledger.
@@ -63,7 +63,7 @@ const lastPoll = 70 * time.Second
 
 // Served reports whether a worker takes loops now, as far as the service knows.
 func (c *Client) Served(ctx context.Context) bool {
-	return c.polled(ctx, act.TaskQueue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	return c.polled(ctx, api.TaskQueue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 }
 
 // polled reports whether a worker has asked for the tasks of a queue in the last minute.
@@ -93,7 +93,7 @@ func StartOptions(id string, sp spec.Spec) sdk.StartWorkflowOptions {
 
 func startOptions(s launch.Start) sdk.StartWorkflowOptions {
 	return sdk.StartWorkflowOptions{
-		ID: s.ID, TaskQueue: act.TaskQueue, WorkflowTaskTimeout: launch.TaskTimeout,
+		ID: s.ID, TaskQueue: api.TaskQueue, WorkflowTaskTimeout: launch.TaskTimeout,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		// Without this the SDK returns a running loop of that name as if it had started it.

@@ -10,14 +10,14 @@ import (
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
 
-	"pawl/internal/charter"
+	"pawl/internal/client/launch"
 	"pawl/internal/fault"
-	"pawl/internal/kind"
-	"pawl/internal/launch"
 	"pawl/internal/ledger"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
+	"pawl/internal/spec/kind"
 	"pawl/internal/steward"
+	"pawl/internal/steward/charter"
 )
 
 // StewardOptions returns the options with which every steward is started, whoever starts it.

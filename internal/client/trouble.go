@@ -12,12 +12,12 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"pawl/internal/act"
 	"pawl/internal/fault"
 	"pawl/internal/git"
-	"pawl/internal/held"
-	"pawl/internal/list"
-	"pawl/internal/workspace"
+	"pawl/internal/home/hostrecord"
+	"pawl/internal/lib/fsutil/dirfd"
+	"pawl/internal/lib/list"
+	"pawl/internal/loop/api"
 )
 
 // Trouble is a failure that keeps a loop from continuing, or from being read if it has ended. Without a report the loop
@@ -64,12 +64,12 @@ func failing(d *workflowservice.DescribeWorkflowExecutionResponse) *workflowpb.P
 // Troubles returns the loops of this host that can't continue, or whose ledger is gone, according to their files and, if
 // an engine runs, to Temporal. They are in the order of their names.
 func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
-	torn, err := workspace.Torn(c.Home)
+	torn, err := hostrecord.Torn(c.Home)
 	if err != nil {
 		return nil, err
 	}
 	out := list.Map(torn, func(ref string) Trouble { return Trouble{Loop: ref, What: tornRecord} })
-	records, err := workspace.List(c.Home)
+	records, err := hostrecord.List(c.Home)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 
 // unopened returns the loops and stewards that this host can't open. It has no record of them yet, or, if they continue
 // from a ledger, only that of an earlier run.
-func (c *Client) unopened(ctx context.Context, records []workspace.Record) (out []Trouble, err error) {
+func (c *Client) unopened(ctx context.Context, records []hostrecord.Record) (out []Trouble, err error) {
 	if c.SDK == nil {
 		return nil, nil
 	}
@@ -108,7 +108,7 @@ func (c *Client) unopened(ctx context.Context, records []workspace.Record) (out 
 		if recordOf(records, e) != nil {
 			continue
 		}
-		if d, err := c.asked(ctx, id); err == nil && failing(d).GetLastWorkerIdentity() == act.HostQueue(host) {
+		if d, err := c.asked(ctx, id); err == nil && failing(d).GetLastWorkerIdentity() == api.HostQueue(host) {
 			out = append(out, Trouble{Loop: id, What: c.troubleOf(ctx, d)})
 		}
 	}
@@ -120,7 +120,7 @@ const tornRecord = "its workspace record is damaged; the worker makes it again f
 
 // damage returns which of this host's files of a loop or a steward are damaged, "" if it has none or they are whole.
 func (c *Client) damage(ctx context.Context, id string) string {
-	if refs, err := workspace.Torn(c.Home); err == nil && slices.Contains(refs, git.RefName(id)) {
+	if refs, err := hostrecord.Torn(c.Home); err == nil && slices.Contains(refs, git.RefName(id)) {
 		return tornRecord
 	}
 	if r, here := c.Record(id); here {
@@ -130,7 +130,7 @@ func (c *Client) damage(ctx context.Context, id string) string {
 }
 
 // unwell returns what keeps a record's loop from continuing, "" for nothing.
-func (c *Client) unwell(ctx context.Context, r workspace.Record) string {
+func (c *Client) unwell(ctx context.Context, r hostrecord.Record) string {
 	if what := c.unreadable(ctx, r); what != "" {
 		return what
 	}
@@ -174,7 +174,7 @@ func (c *Client) unread(err error) string {
 }
 
 // unreadable returns why the ledger of a record can't be read, "" if it can.
-func (c *Client) unreadable(ctx context.Context, r workspace.Record) string {
+func (c *Client) unreadable(ctx context.Context, r hostrecord.Record) string {
 	if c.begins(ctx, r) {
 		return ""
 	}
@@ -187,7 +187,7 @@ func (c *Client) unreadable(ctx context.Context, r workspace.Record) string {
 	if err == nil || gone(err) || ctx.Err() != nil {
 		return ""
 	}
-	first, _, _ := strings.Cut(held.Known(err.Error()), "\n")
+	first, _, _ := strings.Cut(dirfd.Known(err.Error()), "\n")
 	if r.Closed { // it was pushed at the loop's end, and may have been removed since
 		return "its ledger can't be read: " + first + "; a worker that starts mends it, if the repository still has it"
 	}

@@ -17,14 +17,14 @@ import (
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"pawl/internal/act"
 	"pawl/internal/client"
 	"pawl/internal/fault"
 	"pawl/internal/home"
+	"pawl/internal/home/hostrecord"
 	"pawl/internal/loop"
-	"pawl/internal/phase"
+	"pawl/internal/loop/api"
+	"pawl/internal/spec/phase"
 	"pawl/internal/steward"
-	"pawl/internal/workspace"
 )
 
 // What can't be opened has no record, or that of an earlier run. Only Temporal knows which host has tried it.
@@ -36,10 +36,10 @@ func TestWhatThisHostCannotOpenIsInTrouble(t *testing.T) {
 		failing: map[string]string{"crew": "the repository /work is gone", "new": "there is no branch main"},
 	}
 	c := at(t, n)
-	require.NoError(t, workspace.Write(c.Home, workspace.Record{Loop: "crew", Kind: "steward", Ref: "crew", FirstRun: "an earlier run", Closed: true}))
+	require.NoError(t, hostrecord.Write(c.Home, hostrecord.Record{Loop: "crew", Kind: "steward", Ref: "crew", FirstRun: "an earlier run", Closed: true}))
 	host, err := c.Home.HostID()
 	require.NoError(t, err)
-	n.host = act.HostQueue(host)
+	n.host = api.HostQueue(host)
 	troubles, err := c.Troubles(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []client.Trouble{
@@ -58,14 +58,14 @@ func TestWhatIsBeingOpenedIsInNoTrouble(t *testing.T) {
 		t.Setenv("PAWL_HOME", t.TempDir())
 		h, err := home.Open()
 		require.NoError(t, err)
-		r := workspace.Record{Loop: "hill", Kind: k, Ref: "hill", Ledger: "refs/pawl-ledger/hill", Store: filepath.Join(h.Dir, "stores", "x.git"), FirstRun: "first"}
-		require.NoError(t, workspace.Write(h, r))
+		r := hostrecord.Record{Loop: "hill", Kind: k, Ref: "hill", Ledger: "refs/pawl-ledger/hill", Store: filepath.Join(h.Dir, "stores", "x.git"), FirstRun: "first"}
+		require.NoError(t, hostrecord.Write(h, r))
 		c := &client.Client{Home: h}
 		troubles, err := c.Troubles(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, troubles)
 
-		workspace.Note(h, "hill", map[string]string{r.Ledger: "1111111111111111111111111111111111111111"})
+		hostrecord.Note(h, "hill", map[string]string{r.Ledger: "1111111111111111111111111111111111111111"})
 		troubles, err = c.Troubles(t.Context())
 		require.NoError(t, err)
 		require.Len(t, troubles, 1)
@@ -84,9 +84,9 @@ func TestWhatIsBeingOpenedIsInNoTrouble(t *testing.T) {
 // What an ended loop had recorded can still be applied, so pawl says that it is gone, and what brings it back.
 func TestALedgerThatIsGoneIsToldAfterTheEndToo(t *testing.T) {
 	c := at(t, &namespace{listed: []*workflowpb.WorkflowExecutionInfo{listed(t, "other", "Improve", 1, running, nil)}})
-	r := workspace.Record{Loop: "hill", Kind: "improve", Ref: "hill", Ledger: "refs/pawl-ledger/hill", Store: filepath.Join(t.TempDir(), "stores", "x.git"), FirstRun: "first", Closed: true}
-	require.NoError(t, workspace.Write(c.Home, r))
-	workspace.Note(c.Home, "hill", map[string]string{r.Ledger: "1111111111111111111111111111111111111111"})
+	r := hostrecord.Record{Loop: "hill", Kind: "improve", Ref: "hill", Ledger: "refs/pawl-ledger/hill", Store: filepath.Join(t.TempDir(), "stores", "x.git"), FirstRun: "first", Closed: true}
+	require.NoError(t, hostrecord.Write(c.Home, r))
+	hostrecord.Note(c.Home, "hill", map[string]string{r.Ledger: "1111111111111111111111111111111111111111"})
 	troubles, err := c.Troubles(t.Context())
 	require.NoError(t, err)
 	require.Len(t, troubles, 1)
@@ -104,14 +104,14 @@ func TestALedgerThatIsGoneIsToldAfterTheEndToo(t *testing.T) {
 // TestReadingAStewardMakesNoStore: an empty store in place of one that is gone would hide the damage.
 func TestReadingAStewardMakesNoStore(t *testing.T) {
 	c := at(t, &namespace{})
-	r := workspace.Record{Loop: "crew", Kind: "steward", Ref: "crew", Ledger: "refs/pawl-ledger/crew", Store: filepath.Join(t.TempDir(), "stores", "x.git"), FirstRun: "first"}
-	require.NoError(t, workspace.Write(c.Home, r))
+	r := hostrecord.Record{Loop: "crew", Kind: "steward", Ref: "crew", Ledger: "refs/pawl-ledger/crew", Store: filepath.Join(t.TempDir(), "stores", "x.git"), FirstRun: "first"}
+	require.NoError(t, hostrecord.Write(c.Home, r))
 	_, err := c.RecordedSteward(t.Context(), "crew")
 	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err))
 	require.ErrorContains(t, err, "has recorded nothing yet")
 	require.NoDirExists(t, r.Store)
 
-	workspace.Note(c.Home, "crew", map[string]string{r.Ledger: "1111111111111111111111111111111111111111"})
+	hostrecord.Note(c.Home, "crew", map[string]string{r.Ledger: "1111111111111111111111111111111111111111"})
 	_, err = c.RecordedSteward(t.Context(), "crew")
 	require.ErrorContains(t, err, r.Store)
 	require.NoDirExists(t, r.Store)
@@ -122,8 +122,8 @@ func TestAMessageToALoopIsNotForASteward(t *testing.T) {
 	c := at(t, &namespace{})
 	c.SDK = nil
 	for _, k := range []string{"steward", "improve"} {
-		r := workspace.Record{Loop: k, Kind: k, Ref: k, Ledger: "refs/pawl-ledger/" + k, Store: filepath.Join(t.TempDir(), "x.git"), FirstRun: "first"}
-		require.NoError(t, workspace.Write(c.Home, r))
+		r := hostrecord.Record{Loop: k, Kind: k, Ref: k, Ledger: "refs/pawl-ledger/" + k, Store: filepath.Join(t.TempDir(), "x.git"), FirstRun: "first"}
+		require.NoError(t, hostrecord.Write(c.Home, r))
 	}
 	_, err := c.Send(t.Context(), "steward", "pause", loop.Message{})
 	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err))
@@ -147,7 +147,7 @@ func (s *untaken) DescribeWorkflowExecution(context.Context, string, string) (*w
 	return &workflowservice.DescribeWorkflowExecutionResponse{
 		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{},
 		PendingActivities: []*workflowpb.PendingActivityInfo{{
-			ActivityType: &commonpb.ActivityType{Name: act.OpenName}, State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, ScheduledTime: timestamppb.New(s.since),
+			ActivityType: &commonpb.ActivityType{Name: api.OpenName}, State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, ScheduledTime: timestamppb.New(s.since),
 			ActivityOptions: &activitypb.ActivityOptions{TaskQueue: &taskqueuepb.TaskQueue{Name: "pawl@gone"}},
 		}},
 	}, nil
@@ -173,9 +173,9 @@ func TestALoopThatWaitsForAHostThatDoesNotRunSaysSo(t *testing.T) {
 		polled []string
 		says   bool
 	}{
-		{"nobody polls the host's queue", time.Hour, []string{act.TaskQueue}, true},
-		{"its worker is busy", time.Hour, []string{act.TaskQueue, "pawl@gone"}, false},
-		{"it waits since a moment ago", time.Second, []string{act.TaskQueue}, false},
+		{"nobody polls the host's queue", time.Hour, []string{api.TaskQueue}, true},
+		{"its worker is busy", time.Hour, []string{api.TaskQueue, "pawl@gone"}, false},
+		{"it waits since a moment ago", time.Second, []string{api.TaskQueue}, false},
 		{"no worker runs at all, which is said elsewhere", time.Hour, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestALoopThatWaitsForAHostThatDoesNotRunSaysSo(t *testing.T) {
 type measuring struct {
 	service
 	step     string
-	reported act.Live
+	reported api.Live
 }
 
 func (s *measuring) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
@@ -210,13 +210,13 @@ func (s *measuring) DescribeWorkflowExecution(context.Context, string, string) (
 
 // TestALoopThatWaitsForAnotherLoopsMeasurementSaysSo, for people who look at it. Only calls report what they have spent.
 func TestALoopThatWaitsForAnotherLoopsMeasurementSaysSo(t *testing.T) {
-	s := &measuring{step: act.VerifyName, reported: act.Live{WaitsFor: "another loop's measurement on this host", Usage: loop.Usage{ActiveMs: 7}}}
+	s := &measuring{step: api.VerifyName, reported: api.Live{WaitsFor: "another loop's measurement on this host", Usage: loop.Usage{ActiveMs: 7}}}
 	c := &client.Client{SDK: s}
 	state := loop.State{Loop: "here", Status: loop.Running, Phase: phase.Verify}
 	require.Equal(t, "verify, waits for another loop's measurement on this host", c.Live(t.Context(), "here", state).Doing())
 	require.Zero(t, c.Live(t.Context(), "here", state).Usage.ActiveMs)
 	s.reported.WaitsFor = ""
 	require.Equal(t, "verify", c.Live(t.Context(), "here", state).Doing())
-	s.step = act.CallName
+	s.step = api.CallName
 	require.EqualValues(t, 7, c.Live(t.Context(), "here", state).Usage.ActiveMs)
 }

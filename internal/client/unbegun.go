@@ -4,34 +4,34 @@ import (
 	"fmt"
 	"slices"
 
+	"pawl/internal/client/launch"
 	"pawl/internal/fault"
-	"pawl/internal/launch"
+	"pawl/internal/home/hostrecord"
 	"pawl/internal/loop"
-	"pawl/internal/workspace"
 )
 
 // NoteStarted notes a loop or a steward on this host that only the engine knows: no worker has taken it yet. So it can be
 // listed and ended while no engine runs. The worker that opens it removes the note.
 func (c *Client) NoteStarted(id, run, kind, repo string) error {
-	return workspace.Announce(c.Home, workspace.Record{
+	return hostrecord.Announce(c.Home, hostrecord.Record{
 		Loop: id, Kind: kind, FirstRun: run, Namespace: c.Namespace, Repo: repo, OpenedAt: c.Now(),
 	})
 }
 
 // unbegun returns what this host has noted of loops and stewards that no worker has opened: it has no other record of
 // them.
-func (c *Client) unbegun(records []workspace.Record) ([]workspace.Record, error) {
-	announced, err := workspace.Announced(c.Home)
-	return slices.DeleteFunc(announced, func(r workspace.Record) bool {
-		return r.Loop == "" || slices.ContainsFunc(records, func(known workspace.Record) bool { return known.FirstRun == r.FirstRun })
+func (c *Client) unbegun(records []hostrecord.Record) ([]hostrecord.Record, error) {
+	announced, err := hostrecord.Announced(c.Home)
+	return slices.DeleteFunc(announced, func(r hostrecord.Record) bool {
+		return r.Loop == "" || slices.ContainsFunc(records, func(known hostrecord.Record) bool { return known.FirstRun == r.FirstRun })
 	}), err
 }
 
 // lastNote returns the last note about a loop or a steward that no worker has opened.
-func (c *Client) lastNote(id string) (last workspace.Record, ok bool) {
-	records, err := workspace.List(c.Home)
+func (c *Client) lastNote(id string) (last hostrecord.Record, ok bool) {
+	records, err := hostrecord.List(c.Home)
 	if err != nil {
-		return workspace.Record{}, false
+		return hostrecord.Record{}, false
 	}
 	notes, _ := c.unbegun(records) // a note that can't be read says nothing
 	for _, r := range notes {
@@ -43,7 +43,7 @@ func (c *Client) lastNote(id string) (last workspace.Record, ok bool) {
 }
 
 // unbegunRow returns the row of a note.
-func unbegunRow(r workspace.Record) launch.Row {
+func unbegunRow(r hostrecord.Record) launch.Row {
 	row := launch.Row{Loop: r.Loop, Run: r.FirstRun, Kind: r.Kind, Repo: r.Repo, Status: opening, Source: "ledger"}
 	since(&row, r.OpenedAt)
 	if r.Closed {
@@ -54,10 +54,10 @@ func unbegunRow(r workspace.Record) launch.Row {
 
 // ForgetUnbegun removes the notes about loops of an ID that ended before any worker took them.
 func (c *Client) ForgetUnbegun(id string) {
-	notes, _ := workspace.Announced(c.Home) // a note that can't be read stays
+	notes, _ := hostrecord.Announced(c.Home) // a note that can't be read stays
 	for _, r := range notes {
 		if r.Loop == id && r.Closed {
-			workspace.Retract(c.Home, r)
+			hostrecord.Retract(c.Home, r)
 		}
 	}
 }

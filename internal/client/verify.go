@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"pawl/internal/git"
+	"pawl/internal/git/store"
+	"pawl/internal/git/userrepo"
+	"pawl/internal/home/hostrecord"
 	"pawl/internal/ledger"
-	"pawl/internal/store"
-	"pawl/internal/userrepo"
-	"pawl/internal/workspace"
 )
 
 // Verified is the proof that a ledger is whole, or the list of its faults.
@@ -37,7 +37,7 @@ const (
 )
 
 // Verify proves that the ledger of a loop or a steward on this host is whole, or returns its faults.
-func (c *Client) Verify(ctx context.Context, id string, record workspace.Record) (Verified, error) {
+func (c *Client) Verify(ctx context.Context, id string, record hostrecord.Record) (Verified, error) {
 	if c.begins(ctx, record) {
 		return Verified{}, c.FamilyOf(ctx, id).NotFound(id).Advise(nothingYet(c.Home, record))
 	}
@@ -88,7 +88,7 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 
 // branch reports a fault if the loop's branch does not have the head that the ledger says. It returns what was cut off:
 // an apply brings the branch of an ended loop onto a moved base before it records that.
-func (c *Client) branch(ctx context.Context, store *store.Store, record workspace.Record, report ledger.Report, wrong func(string, ...any)) (cutOff string, err error) {
+func (c *Client) branch(ctx context.Context, store *store.Store, record hostrecord.Record, report ledger.Report, wrong func(string, ...any)) (cutOff string, err error) {
 	name := git.BranchName(record.Branch)
 	at, err := store.Ref(ctx, record.Branch)
 	if err != nil || at == "" {
@@ -111,7 +111,7 @@ func (c *Client) branch(ctx context.Context, store *store.Store, record workspac
 }
 
 // known returns the ledger commit that the workflow of exactly this ledger knows, "" if none answers.
-func (c *Client) known(ctx context.Context, record workspace.Record) string {
+func (c *Client) known(ctx context.Context, record hostrecord.Record) string {
 	if c.SDK == nil {
 		return ""
 	}
@@ -126,7 +126,7 @@ func (c *Client) known(ctx context.Context, record workspace.Record) string {
 }
 
 // copyOf returns the head of the ledger's copy in the user's repository, "" if there is none.
-func copyOf(ctx context.Context, record workspace.Record) (string, error) {
+func copyOf(ctx context.Context, record hostrecord.Record) (string, error) {
 	if record.Remote {
 		return "", nil
 	}

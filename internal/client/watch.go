@@ -13,13 +13,13 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
-	"pawl/internal/act"
 	"pawl/internal/fault"
-	"pawl/internal/govern"
+	"pawl/internal/fault/wire"
 	"pawl/internal/home"
+	"pawl/internal/home/hostrecord"
 	"pawl/internal/loop"
-	"pawl/internal/wire"
-	"pawl/internal/workspace"
+	"pawl/internal/loop/api"
+	"pawl/internal/loop/rules"
 )
 
 // retryEvery is how often a service that does not answer is asked again.
@@ -32,7 +32,7 @@ type News struct {
 	Err    error
 
 	Trouble string    // what fails and is tried again, if there is no other news
-	Live    *act.Live // what the running step has spent and waits for, if there is no other news
+	Live    *api.Live // what the running step has spent and waits for, if there is no other news
 }
 
 // Watch asks a loop for news until ctx ends, at the interval every. It asks for the events first, and for the state
@@ -88,13 +88,13 @@ func (c *Client) underWay(ctx context.Context, id string) *News {
 
 // liveOf returns what the running agent call has spent and what a step waits for, from their heartbeats; false if no step
 // reports any. The loop books what was spent when the step has ended (A8).
-func liveOf(d *workflowservice.DescribeWorkflowExecutionResponse) (live act.Live, runs bool) {
+func liveOf(d *workflowservice.DescribeWorkflowExecutionResponse) (live api.Live, runs bool) {
 	for _, a := range d.GetPendingActivities() {
-		var reported act.Live
+		var reported api.Live
 		if a.GetHeartbeatDetails() == nil || converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &reported) != nil {
 			continue
 		}
-		if runs = true; a.GetActivityType().GetName() == act.CallName {
+		if runs = true; a.GetActivityType().GetName() == api.CallName {
 			live.Usage = reported.Usage
 		}
 		live.WaitsFor = cmp.Or(live.WaitsFor, reported.WaitsFor)
@@ -161,7 +161,7 @@ func (c *Client) Await(ctx context.Context, run sdk.WorkflowRun) Ending {
 			return endOf(err)
 		}
 		if gone(err) {
-			return without(govern.Interrupted.Because("Temporal does not know it any more"))
+			return without(rules.Interrupted.Because("Temporal does not know it any more"))
 		}
 		select {
 		case <-ctx.Done():
@@ -173,8 +173,8 @@ func (c *Client) Await(ctx context.Context, run sdk.WorkflowRun) Ending {
 
 // NoteEnd notes on this host how the run of a record ended, which could not record it itself. It asks only once, so
 // nothing is noted if the service does not answer.
-func NoteEnd(ctx context.Context, run sdk.WorkflowRun, h home.Home, r workspace.Record, closed time.Time) error {
-	if _, noted := workspace.NotedEnd(h, r); noted { // by whoever ended it
+func NoteEnd(ctx context.Context, run sdk.WorkflowRun, h home.Home, r hostrecord.Record, closed time.Time) error {
+	if _, noted := hostrecord.NotedEnd(h, r); noted { // by whoever ended it
 		return nil
 	}
 	var result loop.Result
@@ -183,7 +183,7 @@ func NoteEnd(ctx context.Context, run sdk.WorkflowRun, h home.Home, r workspace.
 		return nil // it has completed, so it recorded its end, or nobody answers
 	}
 	e := endOf(err)
-	return workspace.NoteEnd(h, r, workspace.End{
+	return hostrecord.NoteEnd(h, r, hostrecord.End{
 		Status: string(e.Status), Code: e.Code, Reason: cmp.Or(e.Lost, e.Result.Reason), Time: closed,
 	})
 }
@@ -211,6 +211,6 @@ func endOf(err error) Ending {
 }
 
 // without returns an end that has no result.
-func without(end govern.End) Ending {
+func without(end rules.End) Ending {
 	return Ending{Status: end.Status, Code: end.Code, Lost: end.Reason}
 }

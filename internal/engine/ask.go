@@ -12,15 +12,15 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
-	"pawl/internal/pass"
+	engineauth "pawl/internal/engine/auth"
 )
 
 // meant refuses calls that are for another engine. That engine had this address before, and its clients try again
 // until they reach it. A call that names no engine (from the Temporal CLI or the UI) is for the engine that is here.
 func meant(id *atomic.Pointer[string]) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-		if whom := metadata.ValueFromIncomingContext(ctx, pass.EngineHeader); len(whom) > 0 && whom[0] != "" && (id.Load() == nil || whom[0] != *id.Load()) {
-			return nil, serviceerror.NewUnavailable(pass.AnotherEngine)
+		if whom := metadata.ValueFromIncomingContext(ctx, engineauth.EngineHeader); len(whom) > 0 && whom[0] != "" && (id.Load() == nil || whom[0] != *id.Load()) {
+			return nil, serviceerror.NewUnavailable(engineauth.AnotherEngine)
 		}
 		return handle(ctx, req)
 	}
@@ -29,7 +29,7 @@ func meant(id *atomic.Pointer[string]) grpc.UnaryServerInterceptor {
 // asking returns the options that make a server require a token. The frontend requires the pass's token or its
 // certificate for every call. The other services trust their callers, so they require the certificate for every
 // connection.
-func asking(p *pass.Pass) []temporal.ServerOption {
+func asking(p *engineauth.Pass) []temporal.ServerOption {
 	return []temporal.ServerOption{
 		temporal.WithTLSConfigFactory(&encryption.FixedTLSConfigProvider{
 			FrontendServerConfig: p.Server(), FrontendClientConfig: p.Insider(),
@@ -41,7 +41,7 @@ func asking(p *pass.Pass) []temporal.ServerOption {
 }
 
 // doorkeeper allows everything to callers with the pass, and nothing to anybody else, not even a health check.
-type doorkeeper struct{ pass *pass.Pass }
+type doorkeeper struct{ pass *engineauth.Pass }
 
 // GetClaims returns an administrator's claims for the pass's token, and for its certificate, which the connection has
 // verified. The server does not call it for a request with neither token nor certificate.

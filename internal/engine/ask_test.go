@@ -28,7 +28,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"pawl/internal/engine"
-	"pawl/internal/pass"
+	engineauth "pawl/internal/engine/auth"
 )
 
 // dialWith connects to an engine that requires a token.
@@ -83,9 +83,9 @@ func refuses(err error, frontend bool) bool {
 // Nobody without the pass gets an answer, on any port, to any call, with or without TLS.
 func TestE6_AnEngineThatAsksAnswersNobodyElse(t *testing.T) {
 	o := options(t)
-	o.Auth = pass.Wanted
+	o.Auth = engineauth.Wanted
 	e := share(t, o)
-	other, err := pass.Settle(t.TempDir(), pass.Wanted)
+	other, err := engineauth.Settle(t.TempDir(), engineauth.Wanted)
 	require.NoError(t, err)
 	forged := other.Insider()
 	forged.RootCAs, forged.InsecureSkipVerify = nil, true
@@ -159,7 +159,7 @@ func TestE6_AnEngineThatAsksAnswersNobodyElse(t *testing.T) {
 
 func TestE6_WhetherAnEngineAsksOutlivesIt(t *testing.T) {
 	o := options(t)
-	run := func(w pass.Wish) *pass.Pass {
+	run := func(w engineauth.Wish) *engineauth.Pass {
 		o.Auth = w
 		e, err := engine.Share(t.Context(), o)
 		require.NoError(t, err)
@@ -169,25 +169,25 @@ func TestE6_WhetherAnEngineAsksOutlivesIt(t *testing.T) {
 		require.Equal(t, e.Endpoint(), found)
 		return e.Endpoint().Pass()
 	}
-	require.Nil(t, run(pass.AsBefore))
-	first := run(pass.Wanted)
+	require.Nil(t, run(engineauth.AsBefore))
+	first := run(engineauth.Wanted)
 	require.NotNil(t, first)
-	require.Equal(t, first, run(pass.AsBefore))
-	require.Equal(t, first, run(pass.Wanted))
-	require.Nil(t, run(pass.Unwanted))
+	require.Equal(t, first, run(engineauth.AsBefore))
+	require.Equal(t, first, run(engineauth.Wanted))
+	require.Nil(t, run(engineauth.Unwanted))
 	require.NoFileExists(t, filepath.Join(o.Dir, "pass.json"))
-	require.NoFileExists(t, pass.ProfilePath(o.Dir))
-	require.Nil(t, run(pass.AsBefore))
+	require.NoFileExists(t, engineauth.ProfilePath(o.Dir))
+	require.Nil(t, run(engineauth.AsBefore))
 }
 
 func TestE6_AnEngineThatIsTakenOverGoesOnAsking(t *testing.T) {
 	o := options(t)
 	require.NoError(t, os.MkdirAll(o.Dir, 0o700))
-	_, err := pass.Settle(o.Dir, pass.Wanted)
+	_, err := engineauth.Settle(o.Dir, engineauth.Wanted)
 	require.NoError(t, err)
 	owner := startChild(t, o)
 	require.True(t, owner.Owner)
-	o.Auth = pass.Unwanted // the wish is only for an engine that it starts
+	o.Auth = engineauth.Unwanted // the wish is only for an engine that it starts
 	e := share(t, o)
 	require.False(t, e.Owner())
 	c := dialWith(t, e)
@@ -220,7 +220,7 @@ func visiting(t *testing.T, link string) *http.Request {
 
 func TestE6_TheUIIsForVisitorsWithALink(t *testing.T) {
 	o := options(t)
-	o.Auth = pass.Wanted
+	o.Auth = engineauth.Wanted
 	e := share(t, o)
 	base, link := e.Endpoint().UI, e.Endpoint().Link
 	get := func(c *http.Client, at string) (int, string) {
@@ -272,7 +272,7 @@ func TestE6_TheUIIsForVisitorsWithALink(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, write.StatusCode, "a session does not stand for the page's own token against other sites")
 
 	require.NoError(t, e.Close())
-	o.Auth = pass.AsBefore
+	o.Auth = engineauth.AsBefore
 	share(t, o)
 	code, _ = get(one, base+"/api/v1/settings")
 	require.Equal(t, http.StatusUnauthorized, code, "a session ends with the engine")
@@ -285,7 +285,7 @@ func TestAnEngineRefusesWhatIsForAnother(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close()
 	for whom, refused := range map[string]bool{"": false, e.Endpoint().ClusterID: false, "another": true} {
-		ctx := metadata.AppendToOutgoingContext(t.Context(), pass.EngineHeader, whom)
+		ctx := metadata.AppendToOutgoingContext(t.Context(), engineauth.EngineHeader, whom)
 		_, err := workflowservice.NewWorkflowServiceClient(conn).GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
 		require.Equal(t, refused, status.Code(err) == codes.Unavailable, "%q: %v", whom, err)
 	}

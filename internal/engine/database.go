@@ -24,8 +24,8 @@ import (
 	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 
-	"pawl/internal/durable"
-	"pawl/internal/held"
+	"pawl/internal/lib/fsutil/dirfd"
+	"pawl/internal/lib/fsutil/durable"
 )
 
 // database is the engine's SQLite file. Its header holds the version of its schema (`PRAGMA user_version`), so the
@@ -193,7 +193,7 @@ func (d database) check() error {
 
 // version returns the schema version of the file, from its header alone.
 func (d database) version() (string, error) {
-	f, err := os.Open(held.At(d.path))
+	f, err := os.Open(dirfd.At(d.path))
 	if err != nil {
 		return "", err
 	}
@@ -244,7 +244,7 @@ func (d database) create() (err error) {
 			return err
 		}
 	}
-	if err := errors.Join(tx.Commit(), db.Close(), os.Chmod(held.At(draft.path), 0o600)); err != nil {
+	if err := errors.Join(tx.Commit(), db.Close(), os.Chmod(dirfd.At(draft.path), 0o600)); err != nil {
 		return err
 	}
 	return durable.Rename(draft.path, d.path)
@@ -290,7 +290,7 @@ var parts = []string{"-wal", "-shm", "-journal", ""}
 func (d database) moveAside(suffix string) (string, error) {
 	target := d.path + "." + suffix
 	for n := 2; ; n++ {
-		if _, err := os.Lstat(held.At(target)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(dirfd.At(target)); errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 		target = fmt.Sprintf("%s.%s.%d", d.path, suffix, n)
@@ -306,7 +306,7 @@ func (d database) moveAside(suffix string) (string, error) {
 
 func (d database) remove() error {
 	for _, part := range parts {
-		if err := os.Remove(held.At(d.path + part)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(dirfd.At(d.path + part)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -318,15 +318,15 @@ func (d database) dsn() string { return "file:" + d.escaped() }
 // escaped returns the path as SQLite reads it in a URI, where `?`, `#` and `%` have a meaning. SQLite asks the system
 // for the path of the held folder and opens the file by that path. opened checks that it was the same folder.
 func (d database) escaped() string {
-	return (&url.URL{Path: filepath.ToSlash(held.At(d.path))}).EscapedPath()
+	return (&url.URL{Path: filepath.ToSlash(dirfd.At(d.path))}).EscapedPath()
 }
 
 // opened returns an error if this process has not opened the database in the folder that it holds: somebody has
 // replaced a folder at that very moment. It returns nil if the system does not say which files are open.
 func (d database) opened() error {
-	want, err := os.Stat(held.At(d.path))
+	want, err := os.Stat(dirfd.At(d.path))
 	if err != nil {
-		return fmt.Errorf("the engine's database is not where it was: %w", held.Named(err, d.path))
+		return fmt.Errorf("the engine's database is not where it was: %w", dirfd.Named(err, d.path))
 	}
 	const files = "/proc/self/fd"
 	open, err := os.ReadDir(files)

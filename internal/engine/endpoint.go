@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"pawl/internal/durable"
-	"pawl/internal/pass"
+	engineauth "pawl/internal/engine/auth"
+	"pawl/internal/lib/fsutil/durable"
 )
 
 // Endpoint is the content of engine.json: where the engine of a directory is, or was last.
@@ -41,11 +41,11 @@ type Endpoint struct {
 	// Stopped says that the engine was closed, not killed.
 	Stopped bool `json:"stopped,omitempty"`
 
-	pass *pass.Pass // the pass that the engine requires, nil if it requires none
+	pass *engineauth.Pass // the pass that the engine requires, nil if it requires none
 }
 
 // Pass returns the pass that the engine requires, nil if it requires none.
-func (e Endpoint) Pass() *pass.Pass { return e.pass }
+func (e Endpoint) Pass() *engineauth.Pass { return e.pass }
 
 // Link returns the address of a page of the Temporal UI. If the engine requires a token, the link is good for one
 // visit.
@@ -93,7 +93,7 @@ func openEndpoint(dir string) (e Endpoint, err error) {
 	if e, err = readEndpoint(dir); err != nil || !e.Auth {
 		return e, err
 	}
-	if e.pass, err = pass.Read(dir); e.pass == nil && err == nil {
+	if e.pass, err = engineauth.Read(dir); e.pass == nil && err == nil {
 		err = fmt.Errorf("the engine in %s asks for a token that is not there any more", dir)
 	}
 	return e, err
@@ -108,7 +108,7 @@ func (e Endpoint) write(dir string) error {
 }
 
 // dial makes a connection that tries again every few milliseconds; gRPC's default is a second.
-func dial(address string, p *pass.Pass) (*grpc.ClientConn, error) {
+func dial(address string, p *engineauth.Pass) (*grpc.ClientConn, error) {
 	trust := insecure.NewCredentials()
 	if p != nil {
 		trust = credentials.NewTLS(p.Insider())

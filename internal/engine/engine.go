@@ -1,13 +1,3 @@
-// Package engine is the embedded Temporal server and its UI on a SQLite file, for people who have no Temporal of
-// their own. It starts one engine per directory and shares it between the processes that ask for it. When its owner
-// exits, another process takes it over.
-//
-// Only the root main.go links it, because it makes a binary 200 MB larger. It never runs workflows or activities,
-// never deletes a database, never ends the process, writes nothing to stdout or stderr, and listens on the loopback
-// interface only.
-//
-// Start reading at Share, then server.go (what it starts), tuning.go (why a step takes 5 ms and not 50) and
-// database.go (what happens to a file of another version).
 package engine
 
 import (
@@ -23,10 +13,10 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"pawl/internal/durable"
-	"pawl/internal/held"
+	engineauth "pawl/internal/engine/auth"
 	"pawl/internal/home"
-	"pawl/internal/pass"
+	"pawl/internal/lib/fsutil/dirfd"
+	"pawl/internal/lib/fsutil/durable"
 )
 
 const (
@@ -55,7 +45,7 @@ type Options struct {
 	// Temporal's own 4096.
 	LongHistory int
 	// Auth says whether the engine requires a token. For an engine of another process, see its Endpoint.
-	Auth pass.Wish
+	Auth engineauth.Wish
 	// SearchAttributes are registered in the namespace "default".
 	SearchAttributes map[string]enumspb.IndexedValueType
 
@@ -86,7 +76,7 @@ func Share(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(held.At(o.Dir), 0o700); err != nil {
+	if err := os.MkdirAll(dirfd.At(o.Dir), 0o700); err != nil {
 		return nil, fmt.Errorf("create engine directory: %w", err)
 	}
 	e := &Engine{options: o}
@@ -132,7 +122,7 @@ func (e *Engine) join(ctx context.Context) error {
 			e.endpoint = endpoint
 			// The new owner requires the same as the old one: clients are connected already, with the pass or
 			// without.
-			e.options.Auth = pass.AsBefore
+			e.options.Auth = engineauth.AsBefore
 			go e.succeed()
 			return nil
 		}

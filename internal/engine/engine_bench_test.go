@@ -17,7 +17,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/engine"
-	"pawl/internal/pass"
+	engineauth "pawl/internal/engine/auth"
 )
 
 const hostQueue = "engine-bench@host"
@@ -45,11 +45,11 @@ func steps(ctx workflow.Context, n int, queue string, phases bool) error {
 // BenchmarkDurableStep measures one activity that does nothing, with full fsync. Besides the time it reports
 // processor time, which says more on a busy machine.
 func BenchmarkDurableStep(b *testing.B) {
-	b.Run("asking nobody", func(b *testing.B) { durableSteps(b, pass.AsBefore) })
-	b.Run("asking who comes", func(b *testing.B) { durableSteps(b, pass.Wanted) })
+	b.Run("asking nobody", func(b *testing.B) { durableSteps(b, engineauth.AsBefore) })
+	b.Run("asking who comes", func(b *testing.B) { durableSteps(b, engineauth.Wanted) })
 }
 
-func durableSteps(b *testing.B, asks pass.Wish) {
+func durableSteps(b *testing.B, asks engineauth.Wish) {
 	e := benchEngine(b, b.TempDir(), asks)
 	quiet := sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	o := client.Options{
@@ -116,7 +116,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-func benchEngine(b *testing.B, dir string, asks pass.Wish) *engine.Engine {
+func benchEngine(b *testing.B, dir string, asks engineauth.Wish) *engine.Engine {
 	e, err := engine.Share(b.Context(), engine.Options{Dir: dir, Port: 9233, Auth: asks,
 		SearchAttributes: map[string]enumspb.IndexedValueType{phase.GetName(): enumspb.INDEXED_VALUE_TYPE_KEYWORD}})
 	require.NoError(b, err)

@@ -34,7 +34,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/engine"
-	"pawl/internal/mending"
+	"pawl/internal/home/repairlog"
 )
 
 const (
@@ -568,10 +568,10 @@ func TestADatabaseThatCannotBeUsedIsMovedAside(t *testing.T) {
 			assert.True(t, os.SameFile(before, kept), "it is the same file under another name")
 			assert.FileExists(t, path)
 			if c.suffix == "corrupt" {
-				assert.Len(t, mending.Lines(o.Dir), 1)
-				assert.Contains(t, mending.Lines(o.Dir)[0], "moved aside to "+path)
+				assert.Len(t, repairlog.Lines(o.Dir), 1)
+				assert.Contains(t, repairlog.Lines(o.Dir)[0], "moved aside to "+path)
 			} else {
-				assert.Empty(t, mending.Lines(o.Dir), "it is another program's, not damaged")
+				assert.Empty(t, repairlog.Lines(o.Dir), "it is another program's, not damaged")
 			}
 		})
 	}
@@ -580,9 +580,9 @@ func TestADatabaseThatCannotBeUsedIsMovedAside(t *testing.T) {
 func TestADatabaseThatIsGoneIsNamed(t *testing.T) {
 	o := options(t)
 	assert.Empty(t, startChild(t, o).end(t))
-	assert.Empty(t, mending.Lines(o.Dir), "there was none to lose")
+	assert.Empty(t, repairlog.Lines(o.Dir), "there was none to lose")
 	require.NoError(t, os.Remove(filepath.Join(o.Dir, "temporal.db")))
 	share(t, o)
-	require.Len(t, mending.Lines(o.Dir), 1)
-	assert.Contains(t, mending.Lines(o.Dir)[0], "the database was gone")
+	require.Len(t, repairlog.Lines(o.Dir), 1)
+	assert.Contains(t, repairlog.Lines(o.Dir)[0], "the database was gone")
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/engine"
-	"pawl/internal/held"
+	"pawl/internal/lib/fsutil/dirfd"
 )
 
 // Before the engine starts, and again before it restarts, the folder above pawl's is renamed and replaced by a forged
@@ -25,7 +25,7 @@ func TestE6_TheEngineIsInTheHomeThatItWas(t *testing.T) {
 	above := filepath.Join(t.TempDir(), "above")
 	home := filepath.Join(above, "home")
 	require.NoError(t, os.MkdirAll(home, 0o700))
-	require.NoError(t, held.Keep(home))
+	require.NoError(t, dirfd.Keep(home))
 	o := options(t)
 	o.Dir = filepath.Join(home, "engine")
 	for _, away := range []string{above + ".away", above + ".further"} {

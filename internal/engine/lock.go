@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"pawl/internal/fault"
-	"pawl/internal/held"
+	"pawl/internal/lib/fsutil/dirfd"
 )
 
 // The process with the lock on `$PAWL_HOME/engine/lock` owns the engine and its database. The file also contains the
@@ -31,7 +31,7 @@ func own(lock *os.File) error {
 
 // owner returns the process ID in the lock file, which the last owner wrote, 0 for none.
 func owner(dir string) int {
-	b, _ := os.ReadFile(held.At(lockPath(dir)))
+	b, _ := os.ReadFile(dirfd.At(lockPath(dir)))
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
 	return pid
 }

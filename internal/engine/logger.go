@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/common/log/tag"
 
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 )
 
 // serverLogger passes the server's warnings and errors to slog. The server logs several lines a second at Info, so

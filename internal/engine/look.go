@@ -10,9 +10,9 @@ import (
 
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 
-	"pawl/internal/durable"
-	"pawl/internal/held"
-	"pawl/internal/pass"
+	engineauth "pawl/internal/engine/auth"
+	"pawl/internal/lib/fsutil/dirfd"
+	"pawl/internal/lib/fsutil/durable"
 )
 
 // Report describes the engine of a directory as seen from outside, without starting or changing it. It has the fields
@@ -26,9 +26,9 @@ type Report struct {
 	Damaged                   bool   // it is not a database that an engine made
 	Unread                    string // rows of it that can't be decoded
 	Size                      int64
-	Taken                     []string   // those of Temporal's own addresses on which other programs listen
-	Pass                      *pass.Pass // the pass that it requires, nil if it requires none
-	ID                        string     // the ID of the engine: its cluster ID
+	Taken                     []string         // those of Temporal's own addresses on which other programs listen
+	Pass                      *engineauth.Pass // the pass that it requires, nil if it requires none
+	ID                        string           // the ID of the engine: its cluster ID
 }
 
 // Look examines the engine of a directory. It returns an error if the lock or the database can't be read.
@@ -60,7 +60,7 @@ func Look(ctx context.Context, dir string) (Report, error) {
 		}
 		return r, err
 	}
-	if fi, err := os.Stat(held.At(r.Database)); err == nil {
+	if fi, err := os.Stat(dirfd.At(r.Database)); err == nil {
 		r.Size = fi.Size()
 	}
 	if bad, err := (database{r.Database}).bad("ro"); err == nil && r.Version == r.Wanted { // a database that can't be read now is in use

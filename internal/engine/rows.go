@@ -18,7 +18,7 @@ import (
 	"go.temporal.io/server/common/persistence/serialization"
 	"google.golang.org/protobuf/proto"
 
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 )
 
 // The server reads one row at a time and trusts it. A row that it can't decode blocks all others: a damaged task

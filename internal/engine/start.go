@@ -14,9 +14,9 @@ import (
 	"go.temporal.io/server/common/headers"
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 
-	"pawl/internal/durable"
-	"pawl/internal/mending"
-	"pawl/internal/pass"
+	engineauth "pawl/internal/engine/auth"
+	"pawl/internal/home/repairlog"
+	"pawl/internal/lib/fsutil/durable"
 )
 
 const (
@@ -41,7 +41,7 @@ func start(ctx context.Context, o Options, known string, lock *os.File, takeover
 	if err != nil {
 		last = Endpoint{ClusterID: cmp.Or(known, uuid.NewString())}
 	}
-	key, err := pass.Settle(o.Dir, o.Auth)
+	key, err := engineauth.Settle(o.Dir, o.Auth)
 	if err != nil {
 		return nil, err
 	}
@@ -58,12 +58,12 @@ func start(ctx context.Context, o Options, known string, lock *os.File, takeover
 	}
 	switch {
 	case ready.created && !last.StartedAt.IsZero():
-		mending.Note(o.Dir, "the database was gone: loops continue from their ledgers")
+		repairlog.Note(o.Dir, "the database was gone: loops continue from their ledgers")
 	case ready.damaged:
-		mending.Note(o.Dir, "the database could not be read and was moved aside to "+ready.replaced+": loops continue from their ledgers")
+		repairlog.Note(o.Dir, "the database could not be read and was moved aside to "+ready.replaced+": loops continue from their ledgers")
 	case ready.amended != "":
 		o.Logger.Error("The engine's database was damaged: what could not be read was taken out", "rows", ready.amended)
-		mending.Note(o.Dir, "rows of the database could not be read and were taken out ("+ready.amended+"): their loops continue from their ledgers")
+		repairlog.Note(o.Dir, "rows of the database could not be read and were taken out ("+ready.amended+"): their loops continue from their ledgers")
 	}
 	sql := db.config()
 	pool, err := db.connect(sql)

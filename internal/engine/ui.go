@@ -24,7 +24,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 
-	"pawl/internal/pass"
+	engineauth "pawl/internal/engine/auth"
 )
 
 // serveUI serves on a listener that is already bound. It builds the routes at the first request, so it does not delay
@@ -54,7 +54,7 @@ func serveUI(listener net.Listener, frontend string, e Endpoint) (stop func()) {
 
 // uiRoutes does what NewServer of ui-server v2.55.0 does, without the parts that are not configured here
 // (authentication, request log, public path, read-only). Its calls use the engine's pass.
-func uiRoutes(frontend string, p *pass.Pass) (http.Handler, error) {
+func uiRoutes(frontend string, p *engineauth.Pass) (http.Handler, error) {
 	cfg := &uiconfig.Config{
 		TemporalGRPCAddress: frontend,
 		DefaultNamespace:    namespaceName,

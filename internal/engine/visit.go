@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"pawl/internal/pass"
+	engineauth "pawl/internal/engine/auth"
 )
 
 // A browser does not have the token. It opens a link that only somebody with the token can make. The link is good for
@@ -20,7 +20,7 @@ import (
 const linkPath = "/pawl-visit/"
 
 // link returns the address of a page of the UI. If the engine requires a token, the link is good for one visit.
-func link(base string, p *pass.Pass, run, page string) string {
+func link(base string, p *engineauth.Pass, run, page string) string {
 	if p == nil {
 		return base + page
 	}
@@ -33,13 +33,13 @@ func link(base string, p *pass.Pass, run, page string) string {
 }
 
 // signed returns the part of a link that only somebody with the token can make: 128 bits.
-func signed(p *pass.Pass, run, once string) string {
+func signed(p *engineauth.Pass, run, once string) string {
 	return p.Sign("visit of the UI " + run + " " + once)[:32]
 }
 
 // visitors serves the UI to browsers that came with a link, and to nobody else.
 type visitors struct {
-	pass *pass.Pass
+	pass *engineauth.Pass
 	run  string // which of the engine's runs this is
 	next http.Handler
 

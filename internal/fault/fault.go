@@ -1,14 +1,10 @@
-// Package fault is the one family of errors that people and programs meet: each has a code,
-// says what happened and what to do. The table is the only place that knows the codes; the
-// workflow failure type, update replies, the state's errorCode and the command's exit code all
-// come from it (L11, E5). It decides nothing and touches nothing. Start at Table.
 package fault
 
 import (
 	"errors"
 	"fmt"
 
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 )
 
 // Code names a fault; it is the workflow failure type and the state's errorCode.

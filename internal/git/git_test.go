@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/pin"
-	"pawl/test/gittest"
-	"pawl/test/testdir"
+	"pawl/internal/lib/toolpath"
+	"pawl/test/harness/gittest"
+	"pawl/test/harness/testdir"
 )
 
 func TestMain(m *testing.M) {
@@ -72,13 +72,13 @@ func TestAPlantedGitIsNotRun(t *testing.T) {
 	require.NoError(t, os.Chmod(open, 0o777))
 	folder := t.TempDir()
 	t.Setenv("PATH", ".:"+open+":"+folder+":"+had)
-	pin.Down("git")
+	toolpath.Down("git")
 	require.True(t, filepath.IsAbs(git.Program()), "found, and not in a folder that everybody can write")
 	plant(folder)
 	v, err := git.Version(ctx)
 	require.NoError(t, err)
 	require.NotContains(t, v, "1.0")
-	pin.Down("git")
+	toolpath.Down("git")
 	v, err = git.Version(ctx)
 	require.NoError(t, err, "once")
 	require.NotContains(t, v, "1.0")

@@ -10,8 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"pawl/internal/list"
-	"pawl/internal/visible"
+	"pawl/internal/lib/list"
+	"pawl/internal/lib/text/visible"
 )
 
 // RefName converts a loop ID to one component of a ref. Characters that git does not allow there become '-'. So does

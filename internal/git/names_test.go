@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/test/gittest"
+	"pawl/test/harness/gittest"
 )
 
 func TestRefNameIsAlwaysARef(t *testing.T) {

@@ -1,12 +1,3 @@
-// Package git runs git and parses its output: one process (Command), a conversation with cat-file (Batch), commits as
-// objects, changes, patches, names of refs.
-//
-// The constructor of a Runner decides whose configuration counts. Hardened is for repositories that pawl made: no
-// hook runs, no configuration names a program, and the caller's environment does not affect git. AsUser is for the
-// user's repository, with the user's identity and credentials; no hooks run there either.
-//
-// The package never decides where a repository is or what is done to it; the packages store, trees and userrepo do.
-// If a path is below a held folder (package held), git gets it by the folder's descriptor. Start reading at Runner.
 package git
 
 import (
@@ -24,9 +15,9 @@ import (
 	"syscall"
 	"time"
 
-	"pawl/internal/held"
-	"pawl/internal/list"
-	"pawl/internal/pin"
+	"pawl/internal/lib/fsutil/dirfd"
+	"pawl/internal/lib/list"
+	"pawl/internal/lib/toolpath"
 )
 
 // Error is a git process that failed. The cause is the machine or a repository, never the quality of a change.
@@ -114,7 +105,7 @@ var hardened = []string{
 	"core.trustctime=true",
 	"core.checkStat=default",
 	"core.untrackedCache=false",
-	// The package trees reads index versions 2 and 3, in one file.
+	// The package worktree reads index versions 2 and 3, in one file.
 	"index.version=2",
 	"core.splitIndex=false",
 	"core.sparseCheckout=false",
@@ -124,9 +115,9 @@ var hardened = []string{
 
 // Runner runs git in one place with one configuration. The zero Runner is for questions that need no repository.
 type Runner struct {
-	dir    string       // working directory
-	in     *held.Folder // the working directory if not nil, whatever is at its path now
-	env    []string     // set on top of the cleaned environment
+	dir    string        // working directory
+	in     *dirfd.Folder // the working directory if not nil, whatever is at its path now
+	env    []string      // set on top of the cleaned environment
 	config []string
 	user   bool // with the user's configuration and credentials
 }
@@ -154,7 +145,7 @@ func (r Runner) WithCredentials() Runner {
 }
 
 // In returns the same Runner in a held folder.
-func (r Runner) In(f *held.Folder) Runner {
+func (r Runner) In(f *dirfd.Folder) Runner {
 	r.in = f
 	return r
 }
@@ -165,9 +156,9 @@ func (r Runner) With(env ...string) Runner {
 	return r
 }
 
-// Program returns git's full path from package pin, "git" if there is none.
+// Program returns git's full path from package toolpath, "git" if there is none.
 func Program() string {
-	at, err := pin.Path("git")
+	at, err := toolpath.Path("git")
 	if err != nil {
 		return "git"
 	}
@@ -217,7 +208,7 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	for _, setting := range c.runner.config {
 		args = append(args, "-c", setting)
 	}
-	program, err := pin.Path("git")
+	program, err := toolpath.Path("git")
 	cmd := exec.CommandContext(ctx, program, args...)
 	if err != nil {
 		cmd.Err = err
@@ -261,14 +252,14 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 // that people know.
 func (c *Command) lead(cmd *exec.Cmd) (known func(text string) string) {
 	r := c.runner
-	lent, byFolder := held.Lend(cmd)
+	lent, byFolder := dirfd.Lend(cmd)
 	cmd.Args = append(cmd.Args, list.Map(c.args, lent)...)
 	cmd.Env = r.environ()
 	for _, kv := range r.env {
 		name, value, _ := strings.Cut(kv, "=")
 		cmd.Env = append(cmd.Env, name+"="+lent(value))
 	}
-	cmd.Dir = held.At(r.dir)
+	cmd.Dir = dirfd.At(r.dir)
 	if r.in == nil {
 		return byFolder
 	}
@@ -315,7 +306,7 @@ func (r Runner) environ() []string {
 		env = append(env, kv)
 	}
 	env = append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_GRAFT_FILE=/dev/null/none")
-	if ssh, err := pin.Path("ssh"); r.user && err == nil && os.Getenv("GIT_SSH") == "" { // the user's own setting has priority
+	if ssh, err := toolpath.Path("ssh"); r.user && err == nil && os.Getenv("GIT_SSH") == "" { // the user's own setting has priority
 		env = append(env, "GIT_SSH="+ssh)
 	}
 	if !r.user {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pawl/internal/held"
+	"pawl/internal/lib/fsutil/dirfd"
 )
 
 // Folder identifies a folder, whatever is at its path later. The device only counts until the machine restarts,
@@ -89,7 +89,7 @@ func GitDir(path string) (string, error) {
 
 // InPlace returns an error if $PAWL_HOME is no longer the folder with which this process began.
 func (h Home) InPlace() error {
-	if err := held.InPlace(h.Dir); err != nil {
+	if err := dirfd.InPlace(h.Dir); err != nil {
 		return fmt.Errorf("looking for pawl's folder: %w", err)
 	}
 	return nil

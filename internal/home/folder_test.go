@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/held"
 	"pawl/internal/home"
+	"pawl/internal/lib/fsutil/dirfd"
 )
 
 func TestAnotherFolderInItsPlaceIsNoticed(t *testing.T) {
@@ -19,7 +19,7 @@ func TestAnotherFolderInItsPlaceIsNoticed(t *testing.T) {
 	require.NoError(t, err)
 	h := home.Home{Dir: dir}
 	require.NoError(t, h.InPlace(), "whom nobody holds")
-	require.NoError(t, held.Keep(dir))
+	require.NoError(t, dirfd.Keep(dir))
 	require.NoError(t, h.InPlace())
 	require.NoError(t, h.InPlace())
 

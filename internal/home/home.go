@@ -1,5 +1,3 @@
-// Package home has the paths under $PAWL_HOME: engine, stores, loops, logs. It makes folders (mode 0700) and keeps
-// this host's random ID. It does not know the content of the folders. Start at Open.
 package home
 
 import (
@@ -15,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pawl/internal/durable"
 	"pawl/internal/fault"
-	"pawl/internal/held"
+	"pawl/internal/lib/fsutil/dirfd"
+	"pawl/internal/lib/fsutil/durable"
 )
 
 // Home is pawl's own folder on this host.
@@ -54,7 +52,7 @@ func At(dir string) (Home, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return Home{}, Unusable("resolving PAWL_HOME", err)
 	}
-	if err := held.Keep(dir); err != nil {
+	if err := dirfd.Keep(dir); err != nil {
 		return Home{}, Unusable("opening PAWL_HOME", err)
 	}
 	if err := hideFromGit(dir); err != nil {
@@ -138,14 +136,14 @@ func (h Home) Logs() string { return filepath.Join(h.Dir, "logs") }
 func (h Home) HostID() (string, error) {
 	path := filepath.Join(h.Dir, "host-id")
 	for {
-		b, err := os.ReadFile(held.At(path))
+		b, err := os.ReadFile(dirfd.At(path))
 		if id := strings.TrimSpace(string(b)); hostID.MatchString(id) {
 			return id, nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", Unusable("reading this host's id", err)
 		}
-		if target, notALink := os.Readlink(held.At(path)); err != nil && notALink == nil {
+		if target, notALink := os.Readlink(dirfd.At(path)); err != nil && notALink == nil {
 			return "", Unusable("reading this host's id", fmt.Errorf("%s is a link to %s, where nothing is", path, target))
 		}
 		put := (*durable.Draft).Create
@@ -178,7 +176,7 @@ const (
 // limit for a file. It returns "" if they can.
 func (h Home) Unwritable() string {
 	var st unix.Statfs_t
-	if unix.Statfs(held.At(h.Dir), &st) == nil {
+	if unix.Statfs(dirfd.At(h.Dir), &st) == nil {
 		switch free := int64(st.Bavail) * int64(st.Bsize); {
 		case free < tooLittle:
 			return fmt.Sprintf("the disk is full: %d KB are free at %s", free>>10, h.Dir)
@@ -190,7 +188,7 @@ func (h Home) Unwritable() string {
 	var most unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_FSIZE, &most) == nil {
 		largest := int64(0)
-		files, _ := os.ReadDir(held.At(h.Engine()))
+		files, _ := os.ReadDir(dirfd.At(h.Engine()))
 		for _, f := range files {
 			if is, err := f.Info(); err == nil {
 				largest = max(largest, is.Size())

@@ -4,7 +4,7 @@ import (
 	"net"
 	"path/filepath"
 
-	"pawl/internal/durable"
+	"pawl/internal/lib/fsutil/durable"
 )
 
 // TriggersPort is the port of the triggers' endpoint, unless another one is set.

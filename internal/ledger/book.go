@@ -1,8 +1,3 @@
-// Package ledger is the record of a loop or a steward. It is one git ref, a chain of commits. The parents of an
-// entry's commit are the entry before and the code head. Its tree has the state, the entry's events and the other
-// files of its kind. The package converts events to files and back, and folds them into the state; the package store
-// makes the commits. The state in an entry is the fold of all events up to it (A9), and Verify checks that. Start at
-// Book.Entry, then read Ledger (for loops) and Steward (for stewards).
 package ledger
 
 import (
@@ -13,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
+	"pawl/internal/git/store"
+	"pawl/internal/lib/must"
 	"pawl/internal/loop"
-	"pawl/internal/must"
-	"pawl/internal/store"
 )
 
 // The files that every entry has.

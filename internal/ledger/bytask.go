@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/steward"
 )
 

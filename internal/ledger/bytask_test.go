@@ -11,13 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/git/store"
+	"pawl/internal/git/userrepo"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
-	"pawl/internal/store"
-	"pawl/internal/task"
-	"pawl/internal/userrepo"
-	"pawl/test/gittest"
+	"pawl/internal/steward/task"
+	"pawl/test/harness/gittest"
 )
 
 // crew is a steward with a ledger.

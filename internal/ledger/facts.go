@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"pawl/internal/charter"
-	"pawl/internal/kind"
+	"pawl/internal/git/store"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
-	"pawl/internal/store"
+	"pawl/internal/spec/kind"
+	"pawl/internal/steward/charter"
 )
 
 // Facts is what a host has to know to continue with a ledger, whatever its kind.

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"pawl/internal/evidence"
-	"pawl/internal/govern"
-	"pawl/internal/kind"
+	"pawl/internal/git/store"
 	"pawl/internal/loop"
-	"pawl/internal/store"
+	"pawl/internal/loop/rules"
+	"pawl/internal/metric"
+	"pawl/internal/spec/kind"
 )
 
 // The files that only a loop's entries have.
@@ -26,7 +26,7 @@ const (
 var loopFiles = []string{StateFile, EventsFile, IterationFile, ContractFile, ResultsFile, PlanFile}
 
 // Contract is the content of ContractFile.
-type Contract = govern.Contract
+type Contract = rules.Contract
 
 // Ledger is the ledger of a loop.
 type Ledger struct {
@@ -135,20 +135,20 @@ func (l *Ledger) Appended(head string, page Page[loop.State]) {
 
 // Row returns the row of the results file that an event adds (P7); ok is false if it adds none. The baseline is
 // iteration 0, and every finished iteration has a row.
-func Row(e loop.Event) (evidence.Row, bool) {
+func Row(e loop.Event) (metric.Row, bool) {
 	switch {
 	case e.Type == loop.BaselineMeasured:
-		row := evidence.Row{Time: e.Time, Metric: e.Metric, Kept: true, Description: "baseline", Metrics: e.Metrics}
+		row := metric.Row{Time: e.Time, Metric: e.Metric, Kept: true, Description: "baseline", Metrics: e.Metrics}
 		if e.Sampler != nil {
 			row.Samples = len(e.Sampler.Reference.Values)
 		}
 		return row, true
 	case e.Record != nil:
 		r := e.Record
-		return evidence.Row{
+		return metric.Row{
 			Iter: r.N, Time: e.Time, Metric: r.Metric, Delta: r.Delta, Kept: r.Kept, Reason: r.Reason, Description: r.Description,
 			Samples: r.Samples, Spread: r.Spread, LLR: r.LLR, Metrics: r.Metrics, Unmeasured: r.Unmeasured,
 		}, true
 	}
-	return evidence.Row{}, false
+	return metric.Row{}, false
 }

@@ -12,13 +12,13 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/charter"
 	"pawl/internal/git"
-	"pawl/internal/lazyregexp"
+	"pawl/internal/git/store"
+	"pawl/internal/lib/lazyregexp"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
-	"pawl/internal/store"
-	"pawl/internal/task"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/task"
 )
 
 // The files that only a steward's entries have, beside those of its tasks (TaskFile, TaskPlanFile).

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"pawl/internal/git"
+	"pawl/internal/git/store"
 	"pawl/internal/loop"
-	"pawl/internal/store"
 )
 
 // Report is the result of Verify.

@@ -17,16 +17,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/git"
+	"pawl/internal/git/store"
+	"pawl/internal/git/userrepo"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
-	"pawl/internal/store"
-	"pawl/internal/userrepo"
-	"pawl/test/gittest"
-	"pawl/test/testdir"
+	"pawl/test/harness/gittest"
+	"pawl/test/harness/testdir"
 )
 
 func TestMain(m *testing.M) {
@@ -66,7 +66,7 @@ func unpack(t *testing.T, dir string, pack []byte) {
 func written(t *testing.T) *book {
 	t.Helper()
 	b := begun(t)
-	metric := evidence.MustDecimal("84.70")
+	metric := metric.MustDecimal("84.70")
 	b.append(
 		loop.Event{Type: loop.IterationStarted, Iteration: 1},
 		loop.Event{Type: loop.IterationFailed, Iteration: 1, FailureReason: "guard-fail", Record: &loop.Iteration{N: 1, Description: "try\tit", Metric: &metric, Reason: "guard-fail", EndedAt: when}},
@@ -88,11 +88,11 @@ func begun(t *testing.T) *book {
 	require.NoError(t, err)
 	c := ledger.Contract{Spec: s, Base: b.code, Tools: []string{"*"}}
 	b.ledger.Bind(c)
-	metric := evidence.MustDecimal("84.70")
+	value := metric.MustDecimal("84.70")
 	b.append(
-		loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{Kind: "improve", Base: b.code, Limits: map[loop.Resource]evidence.Decimal{loop.Iterations: loop.Count(3)}}},
+		loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{Kind: "improve", Base: b.code, Limits: map[loop.Resource]metric.Decimal{loop.Iterations: loop.Count(3)}}},
 		loop.Event{Type: loop.ContractDrawn, Contract: &loop.Contract{Hash: c.Hash(), Base: b.code}},
-		loop.Event{Type: loop.BaselineMeasured, Metric: &metric},
+		loop.Event{Type: loop.BaselineMeasured, Metric: &value},
 	)
 	b.append(loop.Event{Type: loop.AutonomyStarted, By: "me"})
 	return b
@@ -177,7 +177,7 @@ func (b *book) amend(e loop.Event, change func(*ledger.Contract)) {
 // raised appends an approved extension of the iterations.
 func (b *book) raised(to int) {
 	b.Helper()
-	limits := map[loop.Resource]evidence.Decimal{loop.Iterations: loop.Count(int64(to))}
+	limits := map[loop.Resource]metric.Decimal{loop.Iterations: loop.Count(int64(to))}
 	b.amend(loop.Event{Type: loop.ContractAmended, Amendment: fmt.Appendf(nil, `{"limits":{"iterations":%d}}`, to), Limits: limits},
 		func(c *ledger.Contract) { c.Spec.Limits.Iterations = to })
 }

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"pawl/internal/evidence"
-	"pawl/internal/evidence/sampling"
-	"pawl/internal/kind"
-	"pawl/internal/list"
-	"pawl/internal/outcome"
-	"pawl/internal/reason"
+	"pawl/internal/lib/list"
+	"pawl/internal/loop/result"
+	"pawl/internal/metric"
+	"pawl/internal/metric/reason"
+	"pawl/internal/metric/stats"
 	"pawl/internal/spec"
-	"pawl/internal/task"
+	"pawl/internal/spec/kind"
+	"pawl/internal/steward/task"
 )
 
 // Apply returns the state after the event. A state changes in no other way. The workflow and the ledger both apply
@@ -94,7 +94,7 @@ var effects = map[Type]func(*State, Event){
 			s.EvaluationMs = e.Judgement.DurationMs
 		}
 		s.measuredAnew()
-		s.Analysis.Add(evidence.Trial{Kept: true, Metric: e.Metric, Description: "baseline"})
+		s.Analysis.Add(metric.Trial{Kept: true, Metric: e.Metric, Description: "baseline"})
 	},
 	AutonomyStarted: func(s *State, e Event) {
 		if s.Contract != nil {
@@ -149,15 +149,15 @@ var effects = map[Type]func(*State, Event){
 		}
 	},
 	SampleTaken: func(s *State, e Event) {
-		s.sample(func(to *sampling.Sampler) {
+		s.sample(func(to *stats.Sampler) {
 			switch e.Of {
-			case sampling.MeasureCandidate:
+			case stats.MeasureCandidate:
 				to.AddCandidate(*e.Metric)
-			case sampling.MeasureReference, sampling.Head:
+			case stats.MeasureReference, stats.Head:
 				to.AddReference(*e.Metric)
 			}
 		})
-		if ofHead := e.Of == sampling.MeasureReference && s.Sampler != nil && s.Sampler.Missing() == 0; ofHead || e.Of == sampling.Head && s.Sampler != nil {
+		if ofHead := e.Of == stats.MeasureReference && s.Sampler != nil && s.Sampler.Missing() == 0; ofHead || e.Of == stats.Head && s.Sampler != nil {
 			s.Best, s.Selected = new(s.Sampler.Best()), nil
 			s.measured(*s.Best)
 		}
@@ -172,12 +172,12 @@ var effects = map[Type]func(*State, Event){
 	ChangeReverted: func(s *State, e Event) {
 		s.undone(e.Commit)
 		s.Head = e.Head
-		s.sample((*sampling.Sampler).Settle)
+		s.sample((*stats.Sampler).Settle)
 	},
 	CandidateBegun: candidate, CandidateMade: candidate,
 	CandidateJudged: func(s *State, e Event) {
 		candidate(s, e)
-		s.sample((*sampling.Sampler).Settle)
+		s.sample((*stats.Sampler).Settle)
 	},
 	CandidateTaken:   func(s *State, e Event) { s.take(*e.Candidate) },
 	CandidateDropped: func(s *State, e Event) { s.drop(e.Candidate.N) },
@@ -187,7 +187,7 @@ var effects = map[Type]func(*State, Event){
 	BranchBegun: func(s *State, e Event) {
 		s.Selected = nil
 		s.branch(e)
-		s.sample((*sampling.Sampler).HeadChanged)
+		s.sample((*stats.Sampler).HeadChanged)
 	},
 	BranchCompared: func(s *State, e Event) {
 		s.backtrack(func(b *Backtrack) { b.Compared++; b.Branch.Compared = s.BestIteration })
@@ -195,16 +195,16 @@ var effects = map[Type]func(*State, Event){
 	BranchKept: func(s *State, e Event) {
 		s.backtrack(func(b *Backtrack) { b.Branch, b.Since = nil, s.DiscardsInARow })
 		s.Best, s.Selected = e.Metric, nil
-		s.sample((*sampling.Sampler).HeadChanged) // the comparison has selected it
+		s.sample((*stats.Sampler).HeadChanged) // the comparison has selected it
 	},
 	BranchGivenUp: func(s *State, e Event) {
 		s.Selected = nil
 		s.giveUpBranch(e)
-		s.sample((*sampling.Sampler).HeadChanged)
+		s.sample((*stats.Sampler).HeadChanged)
 	},
 	RepairAttempted: func(s *State, e Event) {
 		s.Taken = nil // another attempt is another change
-		s.sample((*sampling.Sampler).Settle)
+		s.sample((*stats.Sampler).Settle)
 		s.Attempt = e.Attempt
 		s.count(Course.Rework)
 	},
@@ -217,7 +217,7 @@ var effects = map[Type]func(*State, Event){
 				s.Selected = e.Metric
 			}
 		}
-		s.sample(func(of *sampling.Sampler) {
+		s.sample(func(of *stats.Sampler) {
 			of.Settle()
 			of.HeadChanged()
 		})
@@ -232,7 +232,7 @@ var effects = map[Type]func(*State, Event){
 		s.record(e)
 	},
 	IterationFailed: func(s *State, e Event) {
-		s.sample((*sampling.Sampler).Settle)
+		s.sample((*stats.Sampler).Settle)
 		s.Discarded++
 		if e.FailureReason == reason.Suspicious {
 			r := *e.Record
@@ -287,7 +287,7 @@ var effects = map[Type]func(*State, Event){
 		s.Refusing = refusing
 	},
 	SleepBegun: func(s *State, e Event) {
-		if s.Sleep = e.Sleep; e.Sleep.Class == outcome.RateLimited {
+		if s.Sleep = e.Sleep; e.Sleep.Class == result.RateLimited {
 			s.RateLimit = &task.RateLimit{Until: e.Sleep.Until, Said: e.Sleep.Reason}
 		}
 		s.asleep()
@@ -365,7 +365,7 @@ func (s *State) awake() {
 func (s *State) withdrawPause() { s.PauseRequested, s.PauseAt, s.PausedBy = false, PauseNow, "" }
 
 // sample changes the sampler of a loop that has one. Older states keep theirs.
-func (s *State) sample(do func(*sampling.Sampler)) {
+func (s *State) sample(do func(*stats.Sampler)) {
 	if s.Sampler != nil {
 		s.Sampler = new(*s.Sampler)
 		do(s.Sampler)
@@ -402,7 +402,7 @@ const quickCallMs = 1000
 // applyStep adds what a step cost. Guidance is for one agent call and is removed after it. Guidance that came during
 // the call stays, and so does all guidance for a call that will be repeated.
 func applyStep(s *State, e Event) {
-	if class := outcome.Class(e.Outcome); class != "" && !class.Refused() {
+	if class := result.Class(e.Outcome); class != "" && !class.Refused() {
 		if _, refused := s.Refusing[e.Agent]; refused {
 			s.Refusing = maps.Clone(s.Refusing)
 			delete(s.Refusing, e.Agent)
@@ -440,7 +440,7 @@ func (s *State) record(e Event) {
 		s.Alike = ""
 	}
 	s.Iterations = list.Last(append(slices.Clip(s.Iterations), r), KeepIterations)
-	s.Analysis.Add(evidence.Trial{
+	s.Analysis.Add(metric.Trial{
 		N: r.N, Area: e.Area, Files: r.Files, Kept: r.Kept, Delta: r.Delta, Metric: e.Metric,
 		Reason: r.Reason, Description: r.Description, Idea: e.Idea,
 	}) // Add makes new lists, so older states keep theirs

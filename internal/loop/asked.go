@@ -1,6 +1,6 @@
 package loop
 
-import "pawl/internal/phase"
+import "pawl/internal/spec/phase"
 
 // The questions that a workflow asks about its state.
 

@@ -3,8 +3,8 @@ package loop
 import (
 	"slices"
 
-	"pawl/internal/evidence"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
+	"pawl/internal/metric"
 )
 
 // Backtrack is the memory of a loop that may continue from an earlier commit than its head (limits.backtrack): the
@@ -29,9 +29,9 @@ type Node struct {
 	Flaky       bool   `json:"flaky,omitempty"`
 	Vanished    string `json:"vanished,omitempty"`
 	// Metric is the mean of fresh samples if the metric varies, and nil if verify is another command now.
-	Metric *evidence.Decimal `json:"metric,omitempty"`
-	Count  int               `json:"count"`          // how many kept changes there are from the baseline up to this one
-	Left   int               `json:"left,omitempty"` // how often the loop left it, because it found nothing more from it
+	Metric *metric.Decimal `json:"metric,omitempty"`
+	Count  int             `json:"count"`          // how many kept changes there are from the baseline up to this one
+	Left   int             `json:"left,omitempty"` // how often the loop left it, because it found nothing more from it
 }
 
 // Branch is a line of changes that continues from an earlier commit than the loop's head. Either it becomes the head,
@@ -44,12 +44,12 @@ type Branch struct {
 	Compared int `json:"compared,omitempty"`
 
 	// The values to which the loop returns.
-	Head          string            `json:"head"`
-	Best          *evidence.Decimal `json:"best"`
-	BestIteration int               `json:"bestIteration,omitempty"`
-	KeptCount     int               `json:"keptCount"`
-	Discards      int               `json:"discards"` // in a row, when the branch began
-	Begun         int               `json:"begun"`    // the last iteration before it
+	Head          string          `json:"head"`
+	Best          *metric.Decimal `json:"best"`
+	BestIteration int             `json:"bestIteration,omitempty"`
+	KeptCount     int             `json:"keptCount"`
+	Discards      int             `json:"discards"` // in a row, when the branch began
+	Begun         int             `json:"begun"`    // the last iteration before it
 }
 
 // Exploring returns the branch that the loop explores, nil if it continues from its head.
@@ -62,7 +62,7 @@ func (s State) Exploring() *Branch {
 
 // HeadBest returns the metric of the loop's head. While the loop explores a branch, that is the earlier head. It is
 // nil before the baseline is measured.
-func (s State) HeadBest() *evidence.Decimal {
+func (s State) HeadBest() *metric.Decimal {
 	if b := s.Exploring(); b != nil {
 		return b.Best
 	}
@@ -71,7 +71,7 @@ func (s State) HeadBest() *evidence.Decimal {
 
 // Reached returns what the loop has reached: HeadBest, but the baseline while nothing is kept. Further samples of the
 // unchanged code are the reference for changes, and no gain.
-func (s State) Reached() *evidence.Decimal {
+func (s State) Reached() *metric.Decimal {
 	if s.KeptCount == 0 && s.Exploring() == nil && s.Baseline != nil {
 		return s.Baseline
 	}
@@ -80,7 +80,7 @@ func (s State) Reached() *evidence.Decimal {
 
 // Shown returns the metric of the head for people. A change that was just kept has the one by which it was chosen until
 // fresh samples have its own; decisions wait for those.
-func (s State) Shown() *evidence.Decimal {
+func (s State) Shown() *metric.Decimal {
 	if s.Selected != nil && s.Exploring() == nil {
 		return s.Selected
 	}
@@ -166,7 +166,7 @@ func (s *State) keptOn(on int, e Event) {
 }
 
 // measured records the metric of the head.
-func (s *State) measured(best evidence.Decimal) { s.node(func(n *Node) { n.Metric = &best }) }
+func (s *State) measured(best metric.Decimal) { s.node(func(n *Node) { n.Metric = &best }) }
 
 // measuredAnew removes the metrics of all kept changes except the head's: another command measures now.
 func (s *State) measuredAnew() {
@@ -181,7 +181,7 @@ func (s *State) measuredAnew() {
 }
 
 // goOn makes the loop continue from a kept change. Of the kept changes only those on its line still count.
-func (s *State) goOn(head string, from, count int, best *evidence.Decimal) {
+func (s *State) goOn(head string, from, count int, best *metric.Decimal) {
 	s.node(func(n *Node) { n.Left++ })
 	s.Head, s.LastChange, s.Alike = head, nil, ""
 	s.Best, s.BestIteration = best, from

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	"pawl/internal/evidence"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
-	"pawl/internal/task"
+	"pawl/internal/steward/task"
 )
 
 // Resource names something that a loop can use up (A2). Times are in milliseconds.
@@ -34,9 +34,9 @@ var Resources = []Resource{Iterations, ActiveTime, ToolCalls, Tokens, CostUSD, W
 
 // Amount is one line of the budget. Limit and Remaining are null if there is no limit.
 type Amount struct {
-	Limit     *evidence.Decimal `json:"limit"`
-	Used      evidence.Decimal  `json:"used"`
-	Remaining *evidence.Decimal `json:"remaining"`
+	Limit     *metric.Decimal `json:"limit"`
+	Used      metric.Decimal  `json:"used"`
+	Remaining *metric.Decimal `json:"remaining"`
 }
 
 // Budget is what a loop may spend and has spent, per resource (A8).
@@ -46,23 +46,23 @@ type Budget map[Resource]Amount
 func (a Amount) UsedUp() bool { return a.Limit != nil && a.Remaining.Sign() <= 0 }
 
 // NewBudget returns a budget with nothing used. It lists resources without a limit too.
-func NewBudget(limits map[Resource]evidence.Decimal) Budget { return Budget{}.WithLimits(limits) }
+func NewBudget(limits map[Resource]metric.Decimal) Budget { return Budget{}.WithLimits(limits) }
 
 // WithLimits returns the budget with other limits and the same use.
-func (b Budget) WithLimits(limits map[Resource]evidence.Decimal) Budget {
+func (b Budget) WithLimits(limits map[Resource]metric.Decimal) Budget {
 	out := Budget{}
 	for _, r := range Resources {
 		a := Amount{Used: b[r].Used}
 		if l, ok := limits[r]; ok {
 			a.Limit = &l
 		}
-		out[r] = a.spend(evidence.Decimal{})
+		out[r] = a.spend(metric.Decimal{})
 	}
 	return out
 }
 
 // Spend returns the budget with n more of r used.
-func (b Budget) Spend(r Resource, n evidence.Decimal) Budget {
+func (b Budget) Spend(r Resource, n metric.Decimal) Budget {
 	out := Budget{}
 	maps.Copy(out, b)
 	out[r] = out[r].spend(n)
@@ -81,7 +81,7 @@ func (b Budget) Keeping(r Resource, n int64) Budget {
 	return out
 }
 
-func (a Amount) spend(n evidence.Decimal) Amount {
+func (a Amount) spend(n metric.Decimal) Amount {
 	a.Used = a.Used.Add(n)
 	if a.Limit != nil {
 		a.Remaining = leaves(*a.Limit, a.Used)
@@ -90,10 +90,10 @@ func (a Amount) spend(n evidence.Decimal) Amount {
 }
 
 // leaves returns what is left of an amount, which is never less than nothing.
-func leaves(of, used evidence.Decimal) *evidence.Decimal {
+func leaves(of, used metric.Decimal) *metric.Decimal {
 	left := of.Sub(used)
 	if left.Sign() < 0 {
-		left = evidence.Decimal{}
+		left = metric.Decimal{}
 	}
 	return &left
 }
@@ -106,8 +106,8 @@ func (b Budget) Exhausted() Resource {
 }
 
 // Left returns what remains of each limited resource (the event's budgets_remaining).
-func (b Budget) Left() map[Resource]evidence.Decimal {
-	out := map[Resource]evidence.Decimal{}
+func (b Budget) Left() map[Resource]metric.Decimal {
+	out := map[Resource]metric.Decimal{}
 	for _, r := range Resources {
 		if b[r].Limit != nil {
 			out[r] = *b[r].Remaining
@@ -117,7 +117,7 @@ func (b Budget) Left() map[Resource]evidence.Decimal {
 }
 
 // Of returns how much of r was used.
-func (u Usage) Of(r Resource) evidence.Decimal {
+func (u Usage) Of(r Resource) metric.Decimal {
 	switch r {
 	case ActiveTime:
 		return Count(u.ActiveMs)
@@ -128,7 +128,7 @@ func (u Usage) Of(r Resource) evidence.Decimal {
 	case CostUSD:
 		return u.CostUSD
 	}
-	return evidence.Decimal{}
+	return metric.Decimal{}
 }
 
 // Add returns the sum of both.
@@ -145,7 +145,7 @@ func (u Usage) OfTask() task.Usage {
 }
 
 // Count converts a whole number to the decimals of budgets.
-func Count(n int64) evidence.Decimal { return evidence.MustDecimal(strconv.FormatInt(n, 10)) }
+func Count(n int64) metric.Decimal { return metric.MustDecimal(strconv.FormatInt(n, 10)) }
 
 // Ample returns a limit of r that is twice what was used, or twice the old limit if that is more. It is written as in
 // the spec and shown to people who are asked for a new limit.
@@ -167,14 +167,14 @@ func (b Budget) Spent(r Resource) string {
 	if !r.Timed() || a.Limit == nil {
 		return fmt.Sprintf("%s of %s", a.Used, a.Limit)
 	}
-	words := func(ms evidence.Decimal) spec.Duration {
+	words := func(ms metric.Decimal) spec.Duration {
 		return spec.Duration((time.Duration(ms.Float()) * time.Millisecond).Round(100 * time.Millisecond))
 	}
 	return fmt.Sprintf("%s of %s", words(a.Used), words(*a.Limit))
 }
 
 // In returns an amount of the resource as people write it, without rounding: "12", "1m3.004s".
-func (r Resource) In(n evidence.Decimal) string {
+func (r Resource) In(n metric.Decimal) string {
 	if r.Timed() {
 		return spec.Duration(time.Duration(n.Float()) * time.Millisecond).String()
 	}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"pawl/internal/evidence"
-	"pawl/internal/evidence/sampling"
-	"pawl/internal/list"
-	"pawl/internal/outcome"
+	"pawl/internal/lib/list"
+	"pawl/internal/loop/result"
+	"pawl/internal/metric"
+	"pawl/internal/metric/stats"
 )
 
 // Candidate is a change that is made at the same time as others, all from one head (limits.parallel). An agent makes
@@ -25,7 +25,7 @@ type Candidate struct {
 	Made        bool             `json:"made,omitempty"`
 	Description string           `json:"description,omitempty"`
 	Failed      string           `json:"failed,omitempty"` // how the agent failed, "" if it did not
-	Called      outcome.Class    `json:"called,omitempty"` // the class of the agent's last call
+	Called      result.Class     `json:"called,omitempty"` // the class of the agent's last call
 	Withheld    []string         `json:"withheld,omitempty"`
 	Agents      []string         `json:"agents,omitempty"` // the agents that wrote it, if that is recorded
 	Commit      string           `json:"commit,omitempty"` // on no branch, kept by the ledger; "" for none
@@ -41,16 +41,16 @@ type Candidate struct {
 
 // Trial is the judgement of a candidate at its own commit, against a head.
 type Trial struct {
-	Base     string              `json:"base"`             // the head
-	Passed   bool                `json:"passed,omitempty"` // the change would be kept on this head
-	Reason   string              `json:"reason,omitempty"` // why not
-	Note     string              `json:"note,omitempty"`   // what verify printed instead of a number
-	Metric   *evidence.Decimal   `json:"metric,omitempty"`
-	Metrics  evidence.Averages   `json:"metrics,omitempty"` // the further metrics
-	Samples  *sampling.Judgement `json:"samples,omitempty"` // if several evaluations decide
-	Verify   *Judgement          `json:"verify,omitempty"`
-	Guard    *Judgement          `json:"guard,omitempty"` // nil if it did not run
-	Evidence []string            `json:"evidence,omitempty"`
+	Base     string           `json:"base"`             // the head
+	Passed   bool             `json:"passed,omitempty"` // the change would be kept on this head
+	Reason   string           `json:"reason,omitempty"` // why not
+	Note     string           `json:"note,omitempty"`   // what verify printed instead of a number
+	Metric   *metric.Decimal  `json:"metric,omitempty"`
+	Metrics  metric.Averages  `json:"metrics,omitempty"` // the further metrics
+	Samples  *stats.Judgement `json:"samples,omitempty"` // if several evaluations decide
+	Verify   *Judgement       `json:"verify,omitempty"`
+	Guard    *Judgement       `json:"guard,omitempty"` // nil if it did not run
+	Evidence []string         `json:"evidence,omitempty"`
 }
 
 // Triable reports whether there is a change to try that was not tried.
@@ -164,6 +164,6 @@ func (s *State) lostDesks(cutOff bool) {
 		}
 	}
 	if cutOff && !s.Underway() {
-		s.sample((*sampling.Sampler).Settle)
+		s.sample((*stats.Sampler).Settle)
 	}
 }

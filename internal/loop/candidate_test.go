@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/evidence"
-	"pawl/internal/evidence/sampling"
 	"pawl/internal/loop"
+	"pawl/internal/metric"
+	"pawl/internal/metric/stats"
 )
 
 func candidates(s loop.State) (numbers []int) {
@@ -60,11 +60,11 @@ func TestA9_CandidatesAreInTheState(t *testing.T) {
 }
 
 func TestA9_ATrialThatWasCutOffBeginsAnew(t *testing.T) {
-	values := []evidence.Decimal{}
+	values := []metric.Decimal{}
 	for _, v := range []string{"10.1", "9.8", "10.3", "9.9", "10.0", "10.2", "9.7", "10.1", "10.0", "9.9", "10.2", "9.8"} {
-		values = append(values, evidence.MustDecimal(v))
+		values = append(values, metric.MustDecimal(v))
 	}
-	sampler := sampling.Start(sampling.Rules{Direction: evidence.Lower}, values)
+	sampler := stats.Start(stats.Rules{Direction: metric.Lower}, values)
 	sampler.AddCandidate(values[0])
 	s := loop.State{Sampler: &sampler, Candidates: []loop.Candidate{{N: 1, Made: true, Commit: "c"}, {N: 2, Made: true}}}
 	resumed := s.Apply(loop.Event{Seq: 1, Type: loop.LoopResumed, Opened: &loop.Opened{}})

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/metric"
 )
 
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -22,7 +22,7 @@ func clockOf(steward string) (s *loop.State, happens func(minute int, e loop.Eve
 		e.Seq, e.Time = s.Seq+1, began.Add(time.Duration(minute)*time.Minute)
 		*s = s.Apply(e)
 	}
-	hour := map[loop.Resource]evidence.Decimal{loop.WallClock: loop.Count(time.Hour.Milliseconds())}
+	hour := map[loop.Resource]metric.Decimal{loop.WallClock: loop.Count(time.Hour.Milliseconds())}
 	happens(0, loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{Kind: "improve", Limits: hour, Steward: steward}})
 	return s, happens
 }

@@ -1,6 +1,6 @@
 package loop
 
-import "pawl/internal/phase"
+import "pawl/internal/spec/phase"
 
 // Course is the progress of a Deliver loop within its iteration. Its decisions need nothing else except the bounds
 // and the last result. It is a value; its methods return the next one.

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/loop"
-	"pawl/internal/phase"
+	"pawl/internal/spec/phase"
 )
 
 func TestANewApproachForgetsTheFailuresOfTheOneBefore(t *testing.T) {

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"time"
 
-	"pawl/internal/evidence"
-	"pawl/internal/evidence/sampling"
-	"pawl/internal/phase"
-	"pawl/internal/task"
+	"pawl/internal/metric"
+	"pawl/internal/metric/stats"
+	"pawl/internal/spec/phase"
+	"pawl/internal/steward/task"
 )
 
 // Type names what happened.
@@ -121,35 +121,35 @@ type Event struct {
 	Reason  string `json:"reason,omitempty"`
 	Note    string `json:"note,omitempty"`
 
-	FailureReason    string                        `json:"failure_reason,omitempty"`
-	EvidenceIDs      []string                      `json:"evidence_ids,omitempty"`
-	ExhaustedBudget  Resource                      `json:"exhausted_budget,omitempty"`
-	BudgetsRemaining map[Resource]evidence.Decimal `json:"budgets_remaining,omitempty"`
-	Usage            *Usage                        `json:"usage,omitempty"`
-	Told             int64                         `json:"told,omitempty"` // the last event whose guidance an agent has
+	FailureReason    string                      `json:"failure_reason,omitempty"`
+	EvidenceIDs      []string                    `json:"evidence_ids,omitempty"`
+	ExhaustedBudget  Resource                    `json:"exhausted_budget,omitempty"`
+	BudgetsRemaining map[Resource]metric.Decimal `json:"budgets_remaining,omitempty"`
+	Usage            *Usage                      `json:"usage,omitempty"`
+	Told             int64                       `json:"told,omitempty"` // the last event whose guidance an agent has
 
-	Opened    *Opened                       `json:"opened,omitempty"`
-	Contract  *Contract                     `json:"contract,omitempty"`
-	Amendment json.RawMessage               `json:"amendment,omitempty"`
-	Limits    map[Resource]evidence.Decimal `json:"limits,omitempty"` // all budgets, after an amendment
-	Judgement *Judgement                    `json:"judgement,omitempty"`
-	Sleep     *Sleep                        `json:"sleep,omitempty"`
-	Rewritten *Rewritten                    `json:"rewritten,omitempty"` // beside a proposal on a base that was rewritten
-	Agent     string                        `json:"agent,omitempty"`     // which agent, if a role has several
-	Vendor    string                        `json:"vendor,omitempty"`    // whose models it calls, if reviews depend on it
-	Until     time.Time                     `json:"until,omitzero"`
-	Metric    *evidence.Decimal             `json:"metric,omitempty"`
-	Metrics   map[string]evidence.Decimal   `json:"metrics,omitempty"` // the further metrics of the baseline
-	Form      *evidence.Form                `json:"form,omitempty"`    // how the baseline's output shows its numbers
-	Of        string                        `json:"of,omitempty"`      // what was evaluated
-	Judging   string                        `json:"judging,omitempty"` // how the metric is judged from now on
-	Sampler   *sampling.Sampler             `json:"sampler,omitempty"` // of a metric that is judged by samples
-	Claim     *Claim                        `json:"claim,omitempty"`
-	Scratch   *Scratch                      `json:"scratch,omitempty"`
-	Commit    string                        `json:"commit,omitempty"`
-	Tree      string                        `json:"tree,omitempty"`
-	Head      string                        `json:"head,omitempty"` // the branch's head afterwards
-	Files     []string                      `json:"files,omitempty"`
+	Opened    *Opened                     `json:"opened,omitempty"`
+	Contract  *Contract                   `json:"contract,omitempty"`
+	Amendment json.RawMessage             `json:"amendment,omitempty"`
+	Limits    map[Resource]metric.Decimal `json:"limits,omitempty"` // all budgets, after an amendment
+	Judgement *Judgement                  `json:"judgement,omitempty"`
+	Sleep     *Sleep                      `json:"sleep,omitempty"`
+	Rewritten *Rewritten                  `json:"rewritten,omitempty"` // beside a proposal on a base that was rewritten
+	Agent     string                      `json:"agent,omitempty"`     // which agent, if a role has several
+	Vendor    string                      `json:"vendor,omitempty"`    // whose models it calls, if reviews depend on it
+	Until     time.Time                   `json:"until,omitzero"`
+	Metric    *metric.Decimal             `json:"metric,omitempty"`
+	Metrics   map[string]metric.Decimal   `json:"metrics,omitempty"` // the further metrics of the baseline
+	Form      *metric.Form                `json:"form,omitempty"`    // how the baseline's output shows its numbers
+	Of        string                      `json:"of,omitempty"`      // what was evaluated
+	Judging   string                      `json:"judging,omitempty"` // how the metric is judged from now on
+	Sampler   *stats.Sampler              `json:"sampler,omitempty"` // of a metric that is judged by samples
+	Claim     *Claim                      `json:"claim,omitempty"`
+	Scratch   *Scratch                    `json:"scratch,omitempty"`
+	Commit    string                      `json:"commit,omitempty"`
+	Tree      string                      `json:"tree,omitempty"`
+	Head      string                      `json:"head,omitempty"` // the branch's head afterwards
+	Files     []string                    `json:"files,omitempty"`
 	// MeasuredAt is when `pawl validate` measured the unchanged code, zero if the loop did.
 	MeasuredAt time.Time `json:"measuredAt,omitzero"`
 	// TotalFiles is how many files the loop has touched, if Files does not tell.
@@ -207,16 +207,16 @@ type Event struct {
 
 // Opened is what a loop starts with.
 type Opened struct {
-	Kind    string                        `json:"kind"`
-	Goal    string                        `json:"goal,omitempty"`
-	Repo    string                        `json:"repo"`
-	Branch  string                        `json:"branch"`
-	Base    string                        `json:"base"`
-	Begun   string                        `json:"begun,omitempty"`
-	Desk    string                        `json:"desk"`
-	Host    string                        `json:"host"`
-	Steward string                        `json:"steward,omitempty"`
-	Limits  map[Resource]evidence.Decimal `json:"limits"`
+	Kind    string                      `json:"kind"`
+	Goal    string                      `json:"goal,omitempty"`
+	Repo    string                      `json:"repo"`
+	Branch  string                      `json:"branch"`
+	Base    string                      `json:"base"`
+	Begun   string                      `json:"begun,omitempty"`
+	Desk    string                      `json:"desk"`
+	Host    string                      `json:"host"`
+	Steward string                      `json:"steward,omitempty"`
+	Limits  map[Resource]metric.Decimal `json:"limits"`
 	// Backtrack says that the loop may go on from an earlier commit than its head.
 	Backtrack bool `json:"backtrack,omitempty"`
 	// Known are the tasks that earlier stewards of the project have done: they do not run again by themselves.

@@ -11,7 +11,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/loop"
-	"pawl/internal/outcome"
+	"pawl/internal/loop/result"
 )
 
 func TestDecodeMessage(t *testing.T) {
@@ -94,7 +94,7 @@ func TestALoopThatIsResumedWaitsForNothing(t *testing.T) {
 	begun := time.Date(2026, 3, 2, 3, 0, 0, 0, time.UTC)
 	s := loop.Fold(loop.New("x", "improve"), []loop.Event{
 		{Type: loop.LoopOpened, Time: begun, Opened: &loop.Opened{Kind: "improve"}},
-		{Type: loop.SleepBegun, Time: begun, Sleep: &loop.Sleep{Class: outcome.RateLimited, Since: begun, Until: begun.Add(time.Hour)}},
+		{Type: loop.SleepBegun, Time: begun, Sleep: &loop.Sleep{Class: result.RateLimited, Since: begun, Until: begun.Add(time.Hour)}},
 		{Type: loop.MessageReceived, Message: loop.MessagePause, By: "ann", How: loop.PauseStep},
 		{Type: loop.GateOpened, Gate: &loop.Gate{ID: "pause-4", Kind: loop.GatePause, Summary: "paused"}},
 		{Type: loop.MessageReceived, Message: loop.MessageHalt},

@@ -3,7 +3,7 @@ package loop
 import (
 	"strings"
 
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 )
 
 // Rewritten says that the branch no longer has the commit that the proposal was made on: it was amended, rebased or

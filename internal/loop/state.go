@@ -1,7 +1,3 @@
-// Package loop defines a loop: its state, the events that change it, and the fold that applies them. One struct is
-// workflow state, continue-as-new input, ledger snapshot, query answer and restore format. Only Apply changes it, so
-// the state is always the fold of the events (A9). The package is pure: it decides nothing (govern and evidence do)
-// and touches nothing. Start at State, then Event, then Apply.
 package loop
 
 import (
@@ -10,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"pawl/internal/evidence"
-	"pawl/internal/evidence/sampling"
-	"pawl/internal/outcome"
-	"pawl/internal/phase"
-	"pawl/internal/reason"
-	"pawl/internal/task"
+	"pawl/internal/loop/result"
+	"pawl/internal/metric"
+	"pawl/internal/metric/reason"
+	"pawl/internal/metric/stats"
+	"pawl/internal/spec/phase"
+	"pawl/internal/steward/task"
 )
 
 // Status says what a loop is doing as a whole.
@@ -68,26 +64,26 @@ type State struct {
 
 	Budget Budget `json:"budget"`
 
-	Baseline      *evidence.Decimal `json:"baseline"`
-	Best          *evidence.Decimal `json:"best"`
-	BestIteration int               `json:"bestIteration,omitempty"`
+	Baseline      *metric.Decimal `json:"baseline"`
+	Best          *metric.Decimal `json:"best"`
+	BestIteration int             `json:"bestIteration,omitempty"`
 	// Judging says how a metric loop judges changes, "" before its baseline is measured. If it judges by samples,
 	// Selected is the metric by which the head was chosen, until the head is measured anew: Best is that of the head
 	// before it.
-	Selected *evidence.Decimal `json:"selected,omitempty"`
+	Selected *metric.Decimal `json:"selected,omitempty"`
 	// Sampler has the samples, and Noise says what that means. BaselineMetrics are the further metrics of the
 	// unchanged code.
-	Judging         string                      `json:"judging,omitempty"`
-	Noise           string                      `json:"noise,omitempty"`
-	EvaluationMs    int64                       `json:"evaluationMs,omitempty"` // of one evaluation, if several decide
-	Sampler         *sampling.Sampler           `json:"sampler,omitempty"`
-	BaselineMetrics map[string]evidence.Decimal `json:"baselineMetrics,omitempty"`
-	Form            *evidence.Form              `json:"form,omitempty"`      // how its output shows its numbers
-	MeasuredAt      time.Time                   `json:"measuredAt,omitzero"` // when `pawl validate` measured the baseline, zero if the loop did
-	Claim           *Claim                      `json:"claim"`
-	Scratch         *Scratch                    `json:"scratch,omitempty"` // the last judgement from scratch
-	DiscardsInARow  int                         `json:"discardsInARow"`
-	FixAttempts     int                         `json:"fixAttempts"`
+	Judging         string                    `json:"judging,omitempty"`
+	Noise           string                    `json:"noise,omitempty"`
+	EvaluationMs    int64                     `json:"evaluationMs,omitempty"` // of one evaluation, if several decide
+	Sampler         *stats.Sampler            `json:"sampler,omitempty"`
+	BaselineMetrics map[string]metric.Decimal `json:"baselineMetrics,omitempty"`
+	Form            *metric.Form              `json:"form,omitempty"`      // how its output shows its numbers
+	MeasuredAt      time.Time                 `json:"measuredAt,omitzero"` // when `pawl validate` measured the baseline, zero if the loop did
+	Claim           *Claim                    `json:"claim"`
+	Scratch         *Scratch                  `json:"scratch,omitempty"` // the last judgement from scratch
+	DiscardsInARow  int                       `json:"discardsInARow"`
+	FixAttempts     int                       `json:"fixAttempts"`
 
 	KnownTests *Judgement `json:"knownTests,omitempty"` // what the tests showed on the unchanged code (Deliver)
 	GuardTests int        `json:"guardTests,omitempty"` // how many tests passed in the guard there, if known
@@ -144,27 +140,27 @@ type State struct {
 	Seq          int64     `json:"seq"` // of the last event applied
 
 	// What the loop carries from one iteration to the next.
-	Analysis       evidence.Analysis `json:"analysis,omitzero"`
-	Tried          []Tried           `json:"tried,omitempty"`
-	Ideas          []string          `json:"ideas,omitempty"`      // queued by a split (P2)
-	Candidates     []Candidate       `json:"candidates,omitempty"` // that are being made or tried, or wait
-	Taken          *Candidate        `json:"taken,omitempty"`      // this iteration's change
-	Alike          string            `json:"alike,omitempty"`      // the base of candidates, if the head has its tree again
-	Backtrack      *Backtrack        `json:"backtrack,omitempty"`  // if limits.backtrack allows it
-	Guidance       []Note            `json:"guidance,omitempty"`   // from `steer`, for the next agent call
-	Strategy       int               `json:"strategy,omitempty"`   // how often it was shifted (P8)
-	AgentFailures  int               `json:"agentFailures,omitempty"`
-	NoNumbers      int               `json:"noNumbers,omitempty"`
-	QuickCall      bool              `json:"quickCall,omitempty"`      // the last call of a writer took less than a second
-	QuickNothings  int               `json:"quickNothings,omitempty"`  // iterations in a row whose quick call changed nothing
-	IterationSteps int               `json:"iterationSteps,omitempty"` // agent calls in this iteration (E4)
-	IterationStart time.Time         `json:"iterationStart,omitzero"`
-	PauseRequested bool              `json:"pauseRequested,omitempty"`
-	PauseAt        string            `json:"pauseAt,omitempty"`       // PauseNow, PauseStep or PauseIteration
-	PausedBy       string            `json:"pausedBy,omitempty"`      // who asked for the pause
-	RateLimit      *task.RateLimit   `json:"rateLimit,omitempty"`     // why the last agent call failed
-	Sleep          *Sleep            `json:"sleep,omitempty"`         // why and until when the loop sleeps
-	HaltRequested  string            `json:"haltRequested,omitempty"` // the reason, "" for none
+	Analysis       metric.Analysis `json:"analysis,omitzero"`
+	Tried          []Tried         `json:"tried,omitempty"`
+	Ideas          []string        `json:"ideas,omitempty"`      // queued by a split (P2)
+	Candidates     []Candidate     `json:"candidates,omitempty"` // that are being made or tried, or wait
+	Taken          *Candidate      `json:"taken,omitempty"`      // this iteration's change
+	Alike          string          `json:"alike,omitempty"`      // the base of candidates, if the head has its tree again
+	Backtrack      *Backtrack      `json:"backtrack,omitempty"`  // if limits.backtrack allows it
+	Guidance       []Note          `json:"guidance,omitempty"`   // from `steer`, for the next agent call
+	Strategy       int             `json:"strategy,omitempty"`   // how often it was shifted (P8)
+	AgentFailures  int             `json:"agentFailures,omitempty"`
+	NoNumbers      int             `json:"noNumbers,omitempty"`
+	QuickCall      bool            `json:"quickCall,omitempty"`      // the last call of a writer took less than a second
+	QuickNothings  int             `json:"quickNothings,omitempty"`  // iterations in a row whose quick call changed nothing
+	IterationSteps int             `json:"iterationSteps,omitempty"` // agent calls in this iteration (E4)
+	IterationStart time.Time       `json:"iterationStart,omitzero"`
+	PauseRequested bool            `json:"pauseRequested,omitempty"`
+	PauseAt        string          `json:"pauseAt,omitempty"`       // PauseNow, PauseStep or PauseIteration
+	PausedBy       string          `json:"pausedBy,omitempty"`      // who asked for the pause
+	RateLimit      *task.RateLimit `json:"rateLimit,omitempty"`     // why the last agent call failed
+	Sleep          *Sleep          `json:"sleep,omitempty"`         // why and until when the loop sleeps
+	HaltRequested  string          `json:"haltRequested,omitempty"` // the reason, "" for none
 	// Refusing has the agents of a chain whose providers refuse work, and until when pawl does not call them first.
 	Refusing map[string]time.Time `json:"refusing,omitempty"`
 	// Writers are the vendors whose models have written code, if reviewer.otherVendor needs them.
@@ -194,19 +190,19 @@ const (
 
 // Claim says how much better the head is than the baseline. Both are measured again when the loop is over.
 type Claim struct {
-	sampling.Claim
+	stats.Claim
 	// FalseKeeps is the largest number of changes that are expected to be kept by chance.
-	FalseKeeps float64         `json:"falseKeeps"`
-	Holdout    *sampling.Claim `json:"holdout,omitempty"` // by verify.holdout.command
+	FalseKeeps float64      `json:"falseKeeps"`
+	Holdout    *stats.Claim `json:"holdout,omitempty"` // by verify.holdout.command
 }
 
 // Scratch is the result of judging a head in a new judge, in caches that no change of the loop has written.
 type Scratch struct {
-	Head   string            `json:"head"`
-	Passed bool              `json:"passed"`
-	Judged bool              `json:"judged"`           // or it could not be judged
-	Reason string            `json:"reason,omitempty"` // what failed, or why it was not judged
-	Metric *evidence.Decimal `json:"metric,omitempty"`
+	Head   string          `json:"head"`
+	Passed bool            `json:"passed"`
+	Judged bool            `json:"judged"`           // or it could not be judged
+	Reason string          `json:"reason,omitempty"` // what failed, or why it was not judged
+	Metric *metric.Decimal `json:"metric,omitempty"`
 	// Unproven says that the base fails from scratch as well, so it may not be the fault of the loop's changes.
 	Unproven bool `json:"unproven,omitempty"`
 }
@@ -225,14 +221,14 @@ func (s *Scratch) Doubtful(commit string) bool { return s != nil && s.Head == co
 // Sleep says that a loop waits until its agent's provider lets it work again, or until setup.command is tried again. No
 // person has to do anything.
 type Sleep struct {
-	Class  outcome.Class `json:"class"`
-	Reason string        `json:"reason"` // what the provider said, or how setup.command failed
-	Status int           `json:"status,omitempty"`
-	Since  time.Time     `json:"since"`
-	Until  time.Time     `json:"until"` // when the call is made again
-	Times  int           `json:"times"` // how often in a row this call was refused, or this step has failed
-	Role   string        `json:"role,omitempty"`
-	Step   string        `json:"step,omitempty"` // the step that is tried again: setup; "" for an agent's call
+	Class  result.Class `json:"class"`
+	Reason string       `json:"reason"` // what the provider said, or how setup.command failed
+	Status int          `json:"status,omitempty"`
+	Since  time.Time    `json:"since"`
+	Until  time.Time    `json:"until"` // when the call is made again
+	Times  int          `json:"times"` // how often in a row this call was refused, or this step has failed
+	Role   string       `json:"role,omitempty"`
+	Step   string       `json:"step,omitempty"` // the step that is tried again: setup; "" for an agent's call
 }
 
 // String returns the reason of the sleep in words.
@@ -241,7 +237,7 @@ func (s Sleep) String() string {
 		return s.Reason
 	}
 	what := "the agent's provider refuses work"
-	if s.Class == outcome.RateLimited {
+	if s.Class == result.RateLimited {
 		what = "the agent's rate limit is used up"
 	}
 	return what + ": " + s.Reason
@@ -262,10 +258,10 @@ type Gate struct {
 	Tree      string    `json:"tree,omitempty"`    // what that head would become
 	Escalated int       `json:"escalated,omitempty"`
 	// Limit is the limit that is used up, and Cost what the task has cost, at a steward's budget gate.
-	Limit *evidence.Decimal `json:"limit,omitempty"`
-	Cost  *evidence.Decimal `json:"cost,omitempty"`
-	Task  string            `json:"task,omitempty"`  // the steward's task that it is about
-	About string            `json:"about,omitempty"` // the drift or the rule that it is about
+	Limit *metric.Decimal `json:"limit,omitempty"`
+	Cost  *metric.Decimal `json:"cost,omitempty"`
+	Task  string          `json:"task,omitempty"`  // the steward's task that it is about
+	About string          `json:"about,omitempty"` // the drift or the rule that it is about
 	// Points are the separate points at the end of the summary, for a list.
 	Points []string `json:"points,omitempty"`
 }
@@ -325,21 +321,21 @@ type Answer struct {
 
 // Judgement is the result of a command or policy for a change.
 type Judgement struct {
-	Passed   bool              `json:"passed"`
-	Blocked  bool              `json:"blocked,omitempty"`
-	Policy   string            `json:"policy,omitempty"` // the guard's policy by name (L1)
-	Reason   string            `json:"reason,omitempty"`
-	ExitCode int               `json:"exitCode"`
-	Metric   *evidence.Decimal `json:"metric,omitempty"`
+	Passed   bool            `json:"passed"`
+	Blocked  bool            `json:"blocked,omitempty"`
+	Policy   string          `json:"policy,omitempty"` // the guard's policy by name (L1)
+	Reason   string          `json:"reason,omitempty"`
+	ExitCode int             `json:"exitCode"`
+	Metric   *metric.Decimal `json:"metric,omitempty"`
 	// Samples is the result of all evaluations of the change, if there is more than one.
-	Samples    *sampling.Judgement `json:"samples,omitempty"`
-	DurationMs int64               `json:"durationMs"`
-	Log        string              `json:"log,omitempty"` // where the full output is
-	Iteration  int                 `json:"iteration"`
-	Violations []string            `json:"violations,omitempty"`
-	Passing    int                 `json:"passing,omitempty"` // of a guard: how many tests passed, if its output says that
-	Tested     *Tested             `json:"tested,omitempty"`  // of a guard or test run that exits 0: what its output shows
-	Flaky      []string            `json:"flaky,omitempty"`   // of a guard that failed, then passed twice on the same tree: what had failed
+	Samples    *stats.Judgement `json:"samples,omitempty"`
+	DurationMs int64            `json:"durationMs"`
+	Log        string           `json:"log,omitempty"` // where the full output is
+	Iteration  int              `json:"iteration"`
+	Violations []string         `json:"violations,omitempty"`
+	Passing    int              `json:"passing,omitempty"` // of a guard: how many tests passed, if its output says that
+	Tested     *Tested          `json:"tested,omitempty"`  // of a guard or test run that exits 0: what its output shows
+	Flaky      []string         `json:"flaky,omitempty"`   // of a guard that failed, then passed twice on the same tree: what had failed
 	// Vanished says of a guard that passed which tests of the unchanged code it no longer has, "" if none.
 	Vanished string `json:"vanished,omitempty"`
 	Tests    *Tests `json:"tests,omitempty"`
@@ -444,22 +440,22 @@ func (p Proposal) Preface() string {
 
 // Iteration is the record of one finished iteration; it never changes afterwards (L8).
 type Iteration struct {
-	N           int               `json:"n"`
-	Description string            `json:"description"`
-	Metric      *evidence.Decimal `json:"metric"` // null if there is no metric, which is optional in Deliver
-	Delta       evidence.Decimal  `json:"delta"`
-	Kept        bool              `json:"kept"`
-	Reason      string            `json:"reason"`
-	Commit      string            `json:"commit"`
-	DurationMs  int64             `json:"durationMs"`
-	Attempts    int               `json:"attempts,omitempty"`
-	Tree        string            `json:"tree,omitempty"` // of the change, if it was judged
-	Files       []string          `json:"files,omitempty"`
-	Evidence    []string          `json:"evidence,omitempty"`
-	EndedAt     time.Time         `json:"endedAt,omitzero"`
-	PhaseMs     map[string]int64  `json:"phaseMs,omitempty"` // active time by phase (L10)
-	Note        string            `json:"note,omitempty"`    // that it is large, or several changes at once
-	Agent       string            `json:"agent,omitempty"`   // the agent that made it, if a role has several
+	N           int              `json:"n"`
+	Description string           `json:"description"`
+	Metric      *metric.Decimal  `json:"metric"` // null if there is no metric, which is optional in Deliver
+	Delta       metric.Decimal   `json:"delta"`
+	Kept        bool             `json:"kept"`
+	Reason      string           `json:"reason"`
+	Commit      string           `json:"commit"`
+	DurationMs  int64            `json:"durationMs"`
+	Attempts    int              `json:"attempts,omitempty"`
+	Tree        string           `json:"tree,omitempty"` // of the change, if it was judged
+	Files       []string         `json:"files,omitempty"`
+	Evidence    []string         `json:"evidence,omitempty"`
+	EndedAt     time.Time        `json:"endedAt,omitzero"`
+	PhaseMs     map[string]int64 `json:"phaseMs,omitempty"` // active time by phase (L10)
+	Note        string           `json:"note,omitempty"`    // that it is large, or several changes at once
+	Agent       string           `json:"agent,omitempty"`   // the agent that made it, if a role has several
 
 	// Suspicious says that the change is kept although it improves too much in one step.
 	Suspicious bool `json:"suspicious,omitempty"`
@@ -473,12 +469,12 @@ type Iteration struct {
 	Branch int `json:"branch,omitempty"` // the branch that the loop explored (limits.backtrack), 0 for none
 
 	// Unmeasured says that Metric is that of the reference: the change was never measured.
-	Unmeasured bool              `json:"unmeasured,omitempty"`
-	Samples    int               `json:"samples,omitempty"` // evaluations of the change; Metric is their mean
-	Spread     *evidence.Decimal `json:"spread,omitempty"`  // their standard deviation, if there are several
-	LLR        *float64          `json:"llr,omitempty"`     // their log-likelihood ratio, if samples decide
+	Unmeasured bool            `json:"unmeasured,omitempty"`
+	Samples    int             `json:"samples,omitempty"` // evaluations of the change; Metric is their mean
+	Spread     *metric.Decimal `json:"spread,omitempty"`  // their standard deviation, if there are several
+	LLR        *float64        `json:"llr,omitempty"`     // their log-likelihood ratio, if samples decide
 	// Metrics are the means of the further metrics.
-	Metrics map[string]evidence.Decimal `json:"metrics,omitempty"`
+	Metrics map[string]metric.Decimal `json:"metrics,omitempty"`
 }
 
 // Measured reports whether the record's metric is its own. A row without a measurement, or whose guard failed,
@@ -517,17 +513,17 @@ func Vanished(kept []Kept) string {
 
 // SetAside is a change that was undone because it improved too much to be kept unseen.
 type SetAside struct {
-	Iteration   int               `json:"iteration"`
-	Commit      string            `json:"commit"`
-	Description string            `json:"description"`
-	Metric      *evidence.Decimal `json:"metric,omitempty"`
+	Iteration   int             `json:"iteration"`
+	Commit      string          `json:"commit"`
+	Description string          `json:"description"`
+	Metric      *metric.Decimal `json:"metric,omitempty"`
 }
 
 // Tried is a tree that was judged and discarded. It is not judged again (P2: avoid what failed).
 type Tried struct {
-	Tree   string            `json:"tree"`
-	Metric *evidence.Decimal `json:"metric,omitempty"`
-	N      int               `json:"n"`
+	Tree   string          `json:"tree"`
+	Metric *metric.Decimal `json:"metric,omitempty"`
+	N      int             `json:"n"`
 }
 
 // Change is a commit of the loop, with its parent.
@@ -547,33 +543,33 @@ type Note struct {
 
 // Usage is what the loop has spent.
 type Usage struct {
-	ActiveMs     int64            `json:"activeMs"`
-	AgentCalls   int64            `json:"agentCalls"`
-	ToolCalls    int64            `json:"toolCalls"`
-	InputTokens  int64            `json:"inputTokens"`
-	OutputTokens int64            `json:"outputTokens"`
-	CostUSD      evidence.Decimal `json:"costUSD"`
+	ActiveMs     int64          `json:"activeMs"`
+	AgentCalls   int64          `json:"agentCalls"`
+	ToolCalls    int64          `json:"toolCalls"`
+	InputTokens  int64          `json:"inputTokens"`
+	OutputTokens int64          `json:"outputTokens"`
+	CostUSD      metric.Decimal `json:"costUSD"`
 }
 
 // Result is what a finished loop returns.
 type Result struct {
-	ExitStatus     string            `json:"exitStatus"`
-	ErrorCode      string            `json:"errorCode"`
-	Cause          string            `json:"cause,omitempty"`
-	Reason         string            `json:"reason,omitempty"`
-	Recovery       string            `json:"recovery,omitempty"`
-	Iterations     int               `json:"iterations"`
-	Kept           []Kept            `json:"kept"`
-	KeptCount      int               `json:"keptCount"`
-	Discarded      int               `json:"discarded"`
-	Baseline       *evidence.Decimal `json:"baseline"`
-	Best           *evidence.Decimal `json:"best"`
-	Delta          *evidence.Decimal `json:"delta"`
-	Branch         string            `json:"branch"`
-	Head           string            `json:"head"`
-	Proposal       *Proposal         `json:"proposal"`
-	Usage          Usage             `json:"usage"`
-	Recommendation string            `json:"recommendation"`
+	ExitStatus     string          `json:"exitStatus"`
+	ErrorCode      string          `json:"errorCode"`
+	Cause          string          `json:"cause,omitempty"`
+	Reason         string          `json:"reason,omitempty"`
+	Recovery       string          `json:"recovery,omitempty"`
+	Iterations     int             `json:"iterations"`
+	Kept           []Kept          `json:"kept"`
+	KeptCount      int             `json:"keptCount"`
+	Discarded      int             `json:"discarded"`
+	Baseline       *metric.Decimal `json:"baseline"`
+	Best           *metric.Decimal `json:"best"`
+	Delta          *metric.Decimal `json:"delta"`
+	Branch         string          `json:"branch"`
+	Head           string          `json:"head"`
+	Proposal       *Proposal       `json:"proposal"`
+	Usage          Usage           `json:"usage"`
+	Recommendation string          `json:"recommendation"`
 	// Candidates are those that no iteration has taken. They were given up.
 	Candidates []Candidate `json:"candidates,omitempty"`
 	Claim      *Claim      `json:"claim"`

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/program"
 	"pawl/internal/spec"
+	"pawl/internal/spec/agents"
 )
 
 func acpSpec(t *testing.T, more string) (spec.Spec, error) {
@@ -45,8 +45,8 @@ func TestA2_BudgetsOfAgentsByTheProtocolAreKeptOrRefused(t *testing.T) {
 }
 
 func TestTheVendorBehindTheProtocolIsKnown(t *testing.T) {
-	require.Equal(t, spec.Agent{Use: program.Codex}.Maker(), spec.Agent{Use: program.ACP, Command: spec.Argv{List: []string{"codex-acp"}}}.Maker())
-	require.Empty(t, spec.Agent{Use: program.ACP, Command: spec.Argv{List: []string{"mine"}}}.Maker())
+	require.Equal(t, spec.Agent{Use: agents.Codex}.Maker(), spec.Agent{Use: agents.ACP, Command: spec.Argv{List: []string{"codex-acp"}}}.Maker())
+	require.Empty(t, spec.Agent{Use: agents.ACP, Command: spec.Argv{List: []string{"mine"}}}.Maker())
 }
 
 func TestWhoseSignInsAnAgentsCommandGets(t *testing.T) {
@@ -56,9 +56,9 @@ func TestWhoseSignInsAnAgentsCommandGets(t *testing.T) {
 		}
 		return all
 	}
-	require.Equal(t, []string{"claude"}, names(spec.Agent{Use: program.Claude}, "gemini"), "it is not a command")
-	require.Empty(t, names(spec.Agent{Use: program.Command, Command: spec.Argv{Shell: "claude -p"}}))
-	require.Equal(t, []string{"claude", "gemini"}, names(spec.Agent{Use: program.Command}, "claude", "gemini", "claude"))
-	require.Equal(t, []string{"codex", "pi"}, names(spec.Agent{Use: program.ACP, Command: spec.Argv{List: []string{"codex-acp"}}}, "pi", "codex"))
-	require.Empty(t, names(spec.Agent{Use: program.ACP, Command: spec.Argv{List: []string{"mine"}}}))
+	require.Equal(t, []string{"claude"}, names(spec.Agent{Use: agents.Claude}, "gemini"), "it is not a command")
+	require.Empty(t, names(spec.Agent{Use: agents.Command, Command: spec.Argv{Shell: "claude -p"}}))
+	require.Equal(t, []string{"claude", "gemini"}, names(spec.Agent{Use: agents.Command}, "claude", "gemini", "claude"))
+	require.Equal(t, []string{"codex", "pi"}, names(spec.Agent{Use: agents.ACP, Command: spec.Argv{List: []string{"codex-acp"}}}, "pi", "codex"))
+	require.Empty(t, names(spec.Agent{Use: agents.ACP, Command: spec.Argv{List: []string{"mine"}}}))
 }

@@ -5,12 +5,12 @@ import (
 	"maps"
 	"slices"
 
-	"pawl/internal/kind"
-	"pawl/internal/program"
+	"pawl/internal/spec/agents"
+	"pawl/internal/spec/kind"
 )
 
-// UseCommand is `agent.use` for a program that is not in pawl's table. The other values are in internal/program.
-const UseCommand = program.Command
+// UseCommand is `agent.use` for a program that is not in pawl's table. The other values are in internal/spec/agents.
+const UseCommand = agents.Command
 
 // Agent is the program that makes the changes.
 type Agent struct {
@@ -85,20 +85,20 @@ func (a Agent) with(o Override) Agent {
 // Programs returns the agents of the table that the agent's command is known to start: the one that agent.use names,
 // the one behind the Agent Client Protocol, and those that the spec names for a command (sandbox.agents). In the
 // sandbox each of them has a sign-in and a home of the loop's own.
-func (a Agent) Programs(named []string) (all []program.Program) {
+func (a Agent) Programs(named []string) (all []agents.Program) {
 	switch a.Use {
-	case program.Command:
-	case program.ACP:
+	case agents.Command:
+	case agents.ACP:
 		if p, known := a.behind(); known {
 			all = append(all, p)
 		}
 	default:
-		if p, known := program.Lookup(a.Use); known {
-			return []program.Program{p}
+		if p, known := agents.Lookup(a.Use); known {
+			return []agents.Program{p}
 		}
 	}
 	for _, name := range named {
-		if p, known := program.Lookup(name); known && !slices.ContainsFunc(all, func(o program.Program) bool { return o.Name == name }) {
+		if p, known := agents.Lookup(name); known && !slices.ContainsFunc(all, func(o agents.Program) bool { return o.Name == name }) {
 			all = append(all, p)
 		}
 	}
@@ -106,14 +106,14 @@ func (a Agent) Programs(named []string) (all []program.Program) {
 }
 
 // behind returns the agent of the table that the command starts with the Agent Client Protocol.
-func (a Agent) behind() (program.Program, bool) {
-	return program.OfACP(slices.Concat(a.Command.Args(), a.Args))
+func (a Agent) behind() (agents.Program, bool) {
+	return agents.OfACP(slices.Concat(a.Command.Args(), a.Args))
 }
 
 // Row returns the row of the table for agent.use, with what is known about an agent behind the Agent Client Protocol.
-func (a Agent) Row() (p program.Program, known bool) {
-	p, known = program.Lookup(a.Use)
-	if of, is := a.behind(); is && a.Use == program.ACP {
+func (a Agent) Row() (p agents.Program, known bool) {
+	p, known = agents.Lookup(a.Use)
+	if of, is := a.behind(); is && a.Use == agents.ACP {
 		p.Tokens, p.Cost, p.Vendor, p.NamesVendor = of.ByACP.Tokens, of.ByACP.Cost, of.Vendor, of.NamesVendor
 		p.Metering = of.MeteringByACP()
 	}

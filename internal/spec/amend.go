@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/kind"
+	"pawl/internal/spec/kind"
 )
 
 // The keys of a running loop's contract that may be amended. A goal never changes, and a scope never widens (A10).

@@ -15,8 +15,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"pawl/internal/evidence"
-	"pawl/internal/program"
+	"pawl/internal/metric"
+	"pawl/internal/spec/agents"
 )
 
 // Decode writes the document over target, a pointer to a struct with the defaults. A key of the document replaces its
@@ -54,13 +54,13 @@ var written = map[reflect.Type]struct {
 		text, _ := raw.(string)
 		return ParseSize(text)
 	}},
-	reflect.TypeFor[evidence.Decimal](): {"a number", func(raw any) (any, error) { return number(raw) }},
-	reflect.TypeFor[evidence.Threshold](): {`a number, or a percentage such as "2%"`, func(raw any) (any, error) {
+	reflect.TypeFor[metric.Decimal](): {"a number", func(raw any) (any, error) { return number(raw) }},
+	reflect.TypeFor[metric.Threshold](): {`a number, or a percentage such as "2%"`, func(raw any) (any, error) {
 		if text, is := raw.(string); is {
-			return evidence.ParseThreshold(text)
+			return metric.ParseThreshold(text)
 		}
 		n, err := number(raw)
-		return evidence.Threshold{Value: n}, err
+		return metric.Threshold{Value: n}, err
 	}},
 }
 
@@ -107,7 +107,7 @@ func wrapped(t reflect.Type, text, key string) string {
 	}
 	names := Fields(t)
 	if slices.Contains(names, "use") {
-		if agent := Alike(text, program.Uses()); agent != "" {
+		if agent := Alike(text, agents.Uses()); agent != "" {
 			return fmt.Sprintf("%s: {use: %s}", lastName(key), agent)
 		}
 	}
@@ -290,14 +290,14 @@ func orEmpty(v any) any {
 }
 
 // number returns a number of any type, or of a text.
-func number(raw any) (evidence.Decimal, error) {
+func number(raw any) (metric.Decimal, error) {
 	switch v := raw.(type) {
 	case json.Number, string, int, int64:
-		return evidence.ParseDecimal(fmt.Sprint(v))
+		return metric.ParseDecimal(fmt.Sprint(v))
 	case float64:
-		return evidence.ParseDecimal(strconv.FormatFloat(v, 'g', -1, 64))
+		return metric.ParseDecimal(strconv.FormatFloat(v, 'g', -1, 64))
 	}
-	return evidence.Decimal{}, errors.New("it is no number")
+	return metric.Decimal{}, errors.New("it is no number")
 }
 
 // integer returns a whole number of any type. 3.0 is one; 3.5 and "3" are not.

@@ -3,9 +3,9 @@ package spec
 import (
 	"fmt"
 
-	"pawl/internal/evidence"
-	"pawl/internal/evidence/sampling"
-	"pawl/internal/lazyregexp"
+	"pawl/internal/lib/lazyregexp"
+	"pawl/internal/metric"
+	"pawl/internal/metric/stats"
 )
 
 // How a metric loop decides on a change (`verify.evidence`). With Auto the baseline shows which of the two fits.
@@ -29,10 +29,10 @@ const Mark = "mark"
 func (v Verify) OnSuspicious() string { return or(v.Suspicious, Auto) }
 
 // Calibrations returns how many evaluations of the base measure its noise.
-func (v Verify) Calibrations() int { return or(v.Calibration, sampling.DefaultCalibration) }
+func (v Verify) Calibrations() int { return or(v.Calibration, stats.DefaultCalibration) }
 
 // MostSamples returns the maximum number of evaluations of one change.
-func (v Verify) MostSamples() int { return or(v.MaxSamples, sampling.DefaultMaxSamples) }
+func (v Verify) MostSamples() int { return or(v.MaxSamples, stats.DefaultMaxSamples) }
 
 // Shares reports whether other loops of the host may measure at the same time.
 func (v Verify) Shares() bool { return or(v.ParallelSafe, false) }
@@ -41,8 +41,8 @@ var metricName = lazyregexp.New(`^[^\s=]{1,80}$`)
 
 // metrics checks the further metrics.
 func (s Spec) metrics(c *Checker) {
-	if len(s.Metrics) > evidence.MostNames {
-		c.Add("metrics", fmt.Sprintf("are %d", len(s.Metrics)), fmt.Sprintf("at most %d", evidence.MostNames))
+	if len(s.Metrics) > metric.MostNames {
+		c.Add("metrics", fmt.Sprintf("are %d", len(s.Metrics)), fmt.Sprintf("at most %d", metric.MostNames))
 	}
 	seen := map[string]bool{}
 	for i, m := range s.Metrics {

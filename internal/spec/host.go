@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pawl/internal/lazyregexp"
+	"pawl/internal/lib/lazyregexp"
 )
 
 // Host is one entry of sandbox.hosts, or of the list of hosts that can't be reached: a name, all names below a name,

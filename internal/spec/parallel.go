@@ -3,8 +3,8 @@ package spec
 import (
 	"fmt"
 
-	"pawl/internal/evidence"
-	"pawl/internal/kind"
+	"pawl/internal/metric"
+	"pawl/internal/spec/kind"
 )
 
 // mostParallel is the maximum number of agents that work for one loop at the same time.
@@ -27,6 +27,6 @@ func (s Spec) parallel(c *Checker, k kind.Kind) {
 	case k.Name != "" && !k.Reference:
 		c.Add(back, "is true, but a loop of kind "+s.Kind+" keeps one change after the other", "false, or kind: improve")
 	case s.Limits.ShiftAfter >= s.Limits.Discards:
-		c.Add(back, fmt.Sprintf("has no effect, since the loop ends after %s in a row (limits.discards), before a plateau (limits.shiftAfter: %d)", evidence.Counted(s.Limits.Discards, "discard"), s.Limits.ShiftAfter), "limits.discards above limits.shiftAfter")
+		c.Add(back, fmt.Sprintf("has no effect, since the loop ends after %s in a row (limits.discards), before a plateau (limits.shiftAfter: %d)", metric.Counted(s.Limits.Discards, "discard"), s.Limits.ShiftAfter), "limits.discards above limits.shiftAfter")
 	}
 }

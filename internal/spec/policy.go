@@ -49,7 +49,7 @@ type Rule struct {
 }
 
 // Rules lists all rules. If a change violates several, those with Blocks come first, in this order.
-// internal/govern/policy.go carries out each rule.
+// internal/loop/rules/policy.go carries out each rule.
 var Rules = []Rule{
 	{Name: RuleSealed, Blocks: true,
 		Judges: "[files that judge the work](sealed.md), and those of `protect`. They must not be changed, renamed, deleted, replaced by a link, made executable, put into another repository, or affected by a `.gitattributes`. New files whose names would change how the work is judged are not allowed either"},

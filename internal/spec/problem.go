@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 )
 
 // Problem is one problem with a spec, in words for its author.

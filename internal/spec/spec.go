@@ -3,9 +3,9 @@ package spec
 import (
 	"time"
 
-	"pawl/internal/evidence"
-	"pawl/internal/kind"
-	"pawl/internal/lazyregexp"
+	"pawl/internal/lib/lazyregexp"
+	"pawl/internal/metric"
+	"pawl/internal/spec/kind"
 )
 
 // Spec is one loop as its spec file describes it, with all defaults. Its JSON has the keys of the file, and parsing
@@ -25,7 +25,7 @@ type Spec struct {
 	Validation  Validation          `json:"validate,omitzero"`
 	NewFiles    string              `json:"newFiles"`
 	Verify      Verify              `json:"verify"`
-	Metrics     []evidence.Bound    `json:"metrics,omitempty"`
+	Metrics     []metric.Bound      `json:"metrics,omitempty"`
 	Guard       Guard               `json:"guard"`
 	Policies    map[string]Policy   `json:"policies,omitempty"`
 	Test        Test                `json:"test,omitzero"`
@@ -83,8 +83,8 @@ type Verify struct {
 	Pattern   string   `json:"pattern,omitempty"`
 	Direction string   `json:"direction"`
 	// MinDelta is an amount, or a share of the reference.
-	MinDelta evidence.Threshold `json:"minDelta"`
-	Target   *evidence.Decimal  `json:"target,omitempty"`
+	MinDelta metric.Threshold `json:"minDelta"`
+	Target   *metric.Decimal  `json:"target,omitempty"`
 
 	Evidence     *string `json:"evidence,omitempty"` // for the defaults of these see Judging, OnSuspicious, Calibrations, MostSamples and Shares
 	Suspicious   *string `json:"suspicious,omitempty"`
@@ -174,24 +174,24 @@ type Sandbox struct {
 
 // Limits are the budgets and limits of a loop. A budget that is nil is unlimited.
 type Limits struct {
-	Iterations   int               `json:"iterations"`
-	ActiveTime   Duration          `json:"activeTime"`
-	ToolCalls    int               `json:"toolCalls"`
-	CostUSD      *evidence.Decimal `json:"costUSD,omitempty"`
-	Tokens       *int64            `json:"tokens,omitempty"`
-	WallClock    *Duration         `json:"wallClock,omitempty"`
-	FixAttempts  int               `json:"fixAttempts"` // for deliver, per iteration
-	Reworks      int               `json:"reworks"`
-	Discards     int               `json:"discards"`
-	ShiftAfter   int               `json:"shiftAfter"`
-	Steps        int               `json:"steps"` // agent calls per iteration
-	PhaseTimeout Duration          `json:"phaseTimeout"`
-	Silence      *Duration         `json:"silence,omitempty"` // how long an agent may say nothing while no tool of it runs; Spec.Silence says the default
-	OnExhausted  string            `json:"onExhausted"`
-	Parallel     *int              `json:"parallel,omitempty"`  // for improve: how many candidates are made at the same time; Spec.AtOnce says the default
-	Backtrack    *bool             `json:"backtrack,omitempty"` // for improve; Spec.Backtracks says the default
-	Atomic       *string           `json:"atomic,omitempty"`    // note or rework; Spec.Atomic says the default
-	OnSealed     *string           `json:"onSealed,omitempty"`  // for improve: rework, the default, or block
+	Iterations   int             `json:"iterations"`
+	ActiveTime   Duration        `json:"activeTime"`
+	ToolCalls    int             `json:"toolCalls"`
+	CostUSD      *metric.Decimal `json:"costUSD,omitempty"`
+	Tokens       *int64          `json:"tokens,omitempty"`
+	WallClock    *Duration       `json:"wallClock,omitempty"`
+	FixAttempts  int             `json:"fixAttempts"` // for deliver, per iteration
+	Reworks      int             `json:"reworks"`
+	Discards     int             `json:"discards"`
+	ShiftAfter   int             `json:"shiftAfter"`
+	Steps        int             `json:"steps"` // agent calls per iteration
+	PhaseTimeout Duration        `json:"phaseTimeout"`
+	Silence      *Duration       `json:"silence,omitempty"` // how long an agent may say nothing while no tool of it runs; Spec.Silence says the default
+	OnExhausted  string          `json:"onExhausted"`
+	Parallel     *int            `json:"parallel,omitempty"`  // for improve: how many candidates are made at the same time; Spec.AtOnce says the default
+	Backtrack    *bool           `json:"backtrack,omitempty"` // for improve; Spec.Backtracks says the default
+	Atomic       *string         `json:"atomic,omitempty"`    // note or rework; Spec.Atomic says the default
+	OnSealed     *string         `json:"onSealed,omitempty"`  // for improve: rework, the default, or block
 	// Memory and Processes limit all programs in the sandbox together. Without Memory there is no limit of memory;
 	// without Processes it is DefaultProcesses.
 	Memory    *Size `json:"memory,omitempty"`

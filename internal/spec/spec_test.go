@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"pawl/internal/evidence"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
 )
 
@@ -137,7 +137,7 @@ func TestP0_YAMLGivesTheSameSpecAsJSON(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, "2", s.Verify.MinDelta.String())
-	assert.Equal(t, evidence.MustDecimal("1.50"), *s.Verify.Target)
+	assert.Equal(t, metric.MustDecimal("1.50"), *s.Verify.Target)
 	assert.Equal(t, []int{5, 7, 8}, []int{s.Limits.Iterations, s.Limits.ToolCalls, s.Limits.Discards})
 	assert.Equal(t, "0.1", s.Limits.CostUSD.String())
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"pawl/internal/lazyregexp"
+	"pawl/internal/lib/lazyregexp"
 )
 
 // Size is a number of bytes. It is written with a unit, such as "512MiB", because a bare number would not be clear.

@@ -3,7 +3,7 @@ package spec
 import (
 	"strings"
 
-	"pawl/internal/lazyregexp"
+	"pawl/internal/lib/lazyregexp"
 )
 
 // Remote reports whether the repository is reached by a URL. No host owns such a repository.

@@ -13,13 +13,13 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"pawl/internal/evidence"
-	"pawl/internal/evidence/sampling"
-	"pawl/internal/kind"
-	"pawl/internal/lazyregexp"
-	"pawl/internal/list"
-	"pawl/internal/phase"
-	"pawl/internal/program"
+	"pawl/internal/lib/lazyregexp"
+	"pawl/internal/lib/list"
+	"pawl/internal/metric"
+	"pawl/internal/metric/stats"
+	"pawl/internal/spec/agents"
+	"pawl/internal/spec/kind"
+	"pawl/internal/spec/phase"
 )
 
 // Words are the values that a key can have, if the contract lists them; "[]" stands for the items of a list. Leasts
@@ -28,10 +28,10 @@ var (
 	Words = map[string][]string{
 		"kind":                kind.Loops(),
 		"newFiles":            {Deny, Ask, Allow},
-		"verify.direction":    {evidence.Higher, evidence.Lower},
+		"verify.direction":    {metric.Higher, metric.Lower},
 		"verify.evidence":     {Auto, Single, Sequential},
 		"verify.suspicious":   {Auto, Ask, Mark},
-		"metrics[].direction": {evidence.Higher, evidence.Lower},
+		"metrics[].direction": {metric.Higher, metric.Lower},
 		"limits.onExhausted":  {Halt, Ask},
 		"limits.atomic":       {Note, Rework},
 		"limits.onSealed":     {Rework, Block},
@@ -46,10 +46,10 @@ var (
 	}
 	Leasts = map[string]int{
 		"limits.iterations": 1, "limits.toolCalls": 1, "limits.tokens": 1, "limits.reworks": 0, "limits.fixAttempts": 0, "limits.discards": 1, "limits.shiftAfter": 1, "limits.steps": 1, "limits.parallel": 1, "guard.retries": 0,
-		"limits.processes": leastProcesses, "verify.calibration": sampling.LeastCalibration, "verify.maxSamples": sampling.LeastSamples,
+		"limits.processes": leastProcesses, "verify.calibration": stats.LeastCalibration, "verify.maxSamples": stats.LeastSamples,
 	}
 	mosts = map[string]int{
-		"limits.parallel": mostParallel, "guard.retries": mostRetries, "verify.calibration": sampling.MostCalibration, "verify.maxSamples": sampling.MostSamples,
+		"limits.parallel": mostParallel, "guard.retries": mostRetries, "verify.calibration": stats.MostCalibration, "verify.maxSamples": stats.MostSamples,
 	}
 )
 
@@ -155,13 +155,13 @@ func (s Spec) check() Problems {
 	if len(s.Sandbox.Hosts) > 0 && (s.Sandbox.Network == None || s.Sandbox.Network == Open) {
 		add("sandbox.hosts", "has no effect, since sandbox.network is "+s.Sandbox.Network, "sandbox.network: "+Filtered+", or no hosts")
 	}
-	starts := func(k Keyed) bool { return k.Use == UseCommand || k.Use == program.ACP }
+	starts := func(k Keyed) bool { return k.Use == UseCommand || k.Use == agents.ACP }
 	if len(s.Sandbox.Agents) > 0 && !slices.ContainsFunc(s.Agent.All(), starts) {
 		add("sandbox.agents", "has no effect, since no agent of the loop is a command", "agent.command with a command that starts them, or no agents here")
 	}
 	for i, name := range s.Sandbox.Agents {
-		if p, known := program.Lookup(name); !known || !p.Signs() {
-			add(fmt.Sprintf("sandbox.agents[%d]", i), "is "+Show(name), closest(name, "one of "+strings.Join(program.Signing(), ", "), program.Signing()))
+		if p, known := agents.Lookup(name); !known || !p.Signs() {
+			add(fmt.Sprintf("sandbox.agents[%d]", i), "is "+Show(name), closest(name, "one of "+strings.Join(agents.Signing(), ", "), agents.Signing()))
 		}
 	}
 	for i, entry := range s.Sandbox.Hosts {
@@ -200,8 +200,8 @@ func (s Spec) check() Problems {
 	}
 	for i, tool := range s.Approvals.Tools {
 		if strings.TrimSpace(tool) == "" || unprintable(tool) != "" {
-			add(fmt.Sprintf("approvals.tools[%d]", i), "is "+Show(tool), "a class of tools ("+program.ClassNames()+"), or the name of a tool")
-		} else if _, _, err := program.ReadEntry(tool); err != nil {
+			add(fmt.Sprintf("approvals.tools[%d]", i), "is "+Show(tool), "a class of tools ("+agents.ClassNames()+"), or the name of a tool")
+		} else if _, _, err := agents.ReadEntry(tool); err != nil {
 			add(fmt.Sprintf("approvals.tools[%d]", i), "is "+Show(tool)+", which "+err.Error(), "the words that they begin with, such as shell(go test *)")
 		}
 	}
@@ -254,7 +254,7 @@ func (s Spec) asksOfTools(add func(key, what, want string)) {
 	for _, role := range writers {
 		for _, a := range s.Agent.Chain(role) {
 			if p, known := a.Row(); known && !p.Tools.Tells {
-				add(key, "is ask, but the agent of the "+role+" does not report which tools it was not allowed to use (agent.use: "+a.Use+")", "deny, or an agent that does: "+Or(program.Telling()))
+				add(key, "is ask, but the agent of the "+role+" does not report which tools it was not allowed to use (agent.use: "+a.Use+")", "deny, or an agent that does: "+Or(agents.Telling()))
 			}
 		}
 	}
@@ -316,7 +316,7 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 	}
 	p, built := a.Row()
 	if !built || !p.Use {
-		add(key+".use", "is "+Show(a.Use), closest(a.Use, "one of "+strings.Join(program.Uses(), ", "), program.Uses()))
+		add(key+".use", "is "+Show(a.Use), closest(a.Use, "one of "+strings.Join(agents.Uses(), ", "), agents.Uses()))
 		return
 	}
 	const example = `the program that edits the files, such as ["./agent.sh"]`
@@ -324,14 +324,14 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 	case a.Command.IsZero():
 		if a.Use == UseCommand {
 			add(key+".command", "is missing", example)
-		} else if a.Use == program.ACP {
+		} else if a.Use == agents.ACP {
 			add(key+".command", "is missing", `the agent that speaks the protocol, such as ["gemini", "--acp"]`)
 		}
 	case a.Command.Shell != "" && strings.TrimSpace(a.Command.Shell) == "":
 		add(key+".command", "is blank", example)
 	case strings.TrimSpace(a.Command.Args()[0]) == "":
 		add(key+".command", "is missing", example)
-	case a.Use == program.ACP && a.Command.Shell != "":
+	case a.Use == agents.ACP && a.Command.Shell != "":
 		add(key+".command", "is one string for the shell", `a list, such as ["gemini", "--acp"]`)
 	case a.Use != UseCommand && a.Command.Shell != "":
 		add(key+".command", "is one string for the shell", "a list: the program "+a.Use+" and its first arguments")
@@ -349,7 +349,7 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 	if what, want := p.Keeps(tools); what != "" {
 		add("approvals.tools", what, want)
 	}
-	if _, other := program.Servers(a.Args); other && a.Use == program.Claude && slices.Contains(tools, string(program.MCP)) {
+	if _, other := agents.Servers(a.Args); other && a.Use == agents.Claude && slices.Contains(tools, string(agents.MCP)) {
 		add("approvals.tools", "is mcp, but claude approves MCP servers only by name, and their names are in a file", "mcp__SERVER for each server, or the JSON itself after --mcp-config in "+key+".args")
 	}
 	if capped && !p.Cost && !(p.Metering.Meterable() && a.Metered()) { // the meter can cap costs if it knows the price

@@ -11,8 +11,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pawl/internal/evidence"
-	"pawl/internal/lazyregexp"
+	"pawl/internal/lib/lazyregexp"
+	"pawl/internal/metric"
 )
 
 // YAML reads a text that is one object, as ReadYAML does, and an empty text as one without keys. If the text is
@@ -207,7 +207,7 @@ func YAMLScalar(n *yaml.Node) any {
 			return b
 		}
 	case "!!int", "!!float":
-		if _, err := evidence.ParseDecimal(n.Value); err == nil && !strings.Contains(n.Value, "_") && !octal().MatchString(n.Value) {
+		if _, err := metric.ParseDecimal(n.Value); err == nil && !strings.Contains(n.Value, "_") && !octal().MatchString(n.Value) {
 			return json.Number(n.Value)
 		}
 		var i int64

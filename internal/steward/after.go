@@ -7,21 +7,21 @@ import (
 	"strings"
 	"time"
 
-	"pawl/internal/act"
-	"pawl/internal/assess"
-	"pawl/internal/charter"
-	"pawl/internal/detect"
-	"pawl/internal/evidence"
 	"pawl/internal/fault"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/loop/api"
+	"pawl/internal/metric"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/risk"
+	"pawl/internal/steward/stuck"
+	"pawl/internal/steward/task"
 )
 
 // AfterPlan returns what follows from planning a task (S3): the task gets its plan and tier, or a person is asked
 // first. A person is asked about a task that is unclear, can't be assessed, has a blocker, or has an invalid plan. What
 // the planner spent counts against the task; its time does not count as executing time (S8).
-func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Event {
+func AfterPlan(s State, c charter.Charter, j Job, p api.TaskPlanned) []loop.Event {
 	id := j.Task
 	t := s.Find(id)
 	n := next{State: s}
@@ -66,7 +66,7 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 	if p.Estimate.N > 0 || plan.Cost == nil {
 		plan.Cost = &p.Estimate
 	}
-	plan.Needs = assess.NeedsApproval(tier, p.Governs, p.Production, *plan.Cost, t.Cost.CostUSD, c.Limits.CostUSD)
+	plan.Needs = risk.NeedsApproval(tier, p.Governs, p.Production, *plan.Cost, t.Cost.CostUSD, c.Limits.CostUSD)
 	planned := acted("planned", "")
 	planned.Action.Tree = p.Plan.Hash
 	events := []loop.Event{planned, {Type: loop.PlanMade, Task: id, TaskPlan: &plan, Told: int64(j.Notes)}}
@@ -80,7 +80,7 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 }
 
 // meetings names the tasks still at work that may change the same files, with the files, "" for none.
-func (n *next) meetings(all []act.Meeting) string {
+func (n *next) meetings(all []api.Meeting) string {
 	var on []string
 	tasks := map[string][]string{}
 	for _, m := range all {
@@ -139,7 +139,7 @@ func question(id, what string, points []string) loop.Event {
 
 // AfterAssess returns what follows from assessing a plan again, because the charter or governance files changed (S12). A
 // person is asked about new reasons for an approval, and about a plan that is no longer valid.
-func AfterAssess(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Event {
+func AfterAssess(s State, c charter.Charter, j Job, p api.TaskPlanned) []loop.Event {
 	n := next{State: s, charter: c}
 	t := s.Find(j.Task)
 	if t == nil || p.Interrupted || !n.wanted(*t, j) {
@@ -164,7 +164,7 @@ func AfterAssess(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Ev
 		tier, by, because = own, t.TierBy, t.TierWhy
 	}
 	// The estimate stays. The cost so far is compared with the limit before every action.
-	plan.Needs = assess.NeedsApproval(tier, p.Governs, p.Production, *plan.Cost, evidence.Decimal{}, c.Limits.CostUSD)
+	plan.Needs = risk.NeedsApproval(tier, p.Governs, p.Production, *plan.Cost, metric.Decimal{}, c.Limits.CostUSD)
 	return []loop.Event{{Type: loop.TierSet, Task: t.ID, Tier: tier, By: by, Reason: because, TaskPlan: &plan, How: "assessed once more"}}
 }
 
@@ -181,7 +181,7 @@ func AfterBegin(s State, j Job) []loop.Event {
 		e.How = "adopted"
 	}
 	if j.Cap != nil {
-		e.Limits = map[loop.Resource]evidence.Decimal{loop.CostUSD: *j.Cap}
+		e.Limits = map[loop.Resource]metric.Decimal{loop.CostUSD: *j.Cap}
 	}
 	n := next{State: s}
 	if t := s.Find(j.Task); t == nil || !n.wanted(*t, j) {
@@ -195,7 +195,7 @@ func AfterBegin(s State, j Job) []loop.Event {
 }
 
 // AfterJoin returns what follows from joining the work of several steps, which is an action, or from failing to.
-func AfterJoin(s State, c charter.Charter, j Job, out act.Joined) []loop.Event {
+func AfterJoin(s State, c charter.Charter, j Job, out api.Joined) []loop.Event {
 	t := s.Find(j.Task)
 	if t == nil || t.Outcome != "" {
 		return nil
@@ -384,7 +384,7 @@ func (n *next) act(t Task, a task.Action) {
 	if after == nil || after.State != task.Executing && (after.State != task.Waiting || !after.atLoop()) {
 		return
 	}
-	for _, f := range detect.Check(after.Window, n.charter.Limits, after.State) {
+	for _, f := range stuck.Check(after.Window, n.charter.Limits, after.State) {
 		if f.Stop {
 			n.stuck(*after, f)
 			return

@@ -9,20 +9,20 @@ import (
 	"strconv"
 	"strings"
 
-	"pawl/internal/charter"
-	"pawl/internal/evidence"
 	"pawl/internal/fault"
-	"pawl/internal/govern"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
+	"pawl/internal/lib/shell"
 	"pawl/internal/loop"
-	"pawl/internal/shell"
+	"pawl/internal/loop/rules"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
-	"pawl/internal/task"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/task"
 )
 
 // Answer returns what a message does to a steward, or an error that says why it is refused. It changes nothing: the
 // caller applies the events, and the validator of an update drops them.
-func Answer(s State, c charter.Charter, name string, m Message) (govern.Reply, error) {
+func Answer(s State, c charter.Charter, name string, m Message) (rules.Reply, error) {
 	reply, err := answer(s, c, name, m)
 	if general, is := errors.AsType[*fault.Error](err); is { // the general advice is for loops
 		show := "`" + shell.Join("pawl", "steward", "show", s.Steward) + "`"
@@ -33,33 +33,33 @@ func Answer(s State, c charter.Charter, name string, m Message) (govern.Reply, e
 	return reply, err
 }
 
-func answer(s State, c charter.Charter, name string, m Message) (govern.Reply, error) {
+func answer(s State, c charter.Charter, name string, m Message) (rules.Reply, error) {
 	if s.Status.Ended() || s.HaltRequested != "" {
-		return govern.Reply{}, fault.New(fault.GateClosed, "the steward %s is being ended, or has ended", s.Steward)
+		return rules.Reply{}, fault.New(fault.GateClosed, "the steward %s is being ended, or has ended", s.Steward)
 	}
 	if name == MessageSubmit {
 		return submit(s, c, m)
 	}
 	id, err := m.id()
 	if err != nil {
-		return govern.Reply{}, err
+		return rules.Reply{}, err
 	}
 	a := answering{at: s, charter: c, name: name, Message: m, id: id}
 	if id != "" {
 		if a.task = s.Find(id); a.task == nil {
-			return govern.Reply{}, fault.New(fault.LoopNotFound, "the steward %s has no task %q", s.Steward, loop.Clip(id, 80)).
+			return rules.Reply{}, fault.New(fault.LoopNotFound, "the steward %s has no task %q", s.Steward, loop.Clip(id, 80)).
 				Advise("`" + shell.Join("pawl", "steward", "show", s.Steward) + "` lists those that it has.")
 		}
 		if a.task.Outcome != "" {
-			return govern.Reply{}, fault.New(fault.GateClosed, "the task %s is over (%s)", id, a.task.Outcome)
+			return rules.Reply{}, fault.New(fault.GateClosed, "the task %s is over (%s)", id, a.task.Outcome)
 		}
 	}
 	handle := handlers[name]
 	if handle == nil {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "there is no message %q", name)
+		return rules.Reply{}, fault.New(fault.InvalidMessage, "there is no message %q", name)
 	}
 	if aboutTask[name] && a.task == nil {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "%s needs a task: which one?", name)
+		return rules.Reply{}, fault.New(fault.InvalidMessage, "%s needs a task: which one?", name)
 	}
 	return handle(a)
 }
@@ -75,7 +75,7 @@ type answering struct {
 }
 
 // handlers has the handler of each message but submit.
-var handlers = map[string]func(answering) (govern.Reply, error){
+var handlers = map[string]func(answering) (rules.Reply, error){
 	loop.MessageApprove: answering.gate, loop.MessageAnswer: answering.gate, loop.MessageExtend: answering.gate,
 	MessageSetTier: answering.setTier, MessagePrioritize: answering.prioritize, MessageInterrupt: answering.interrupt,
 	loop.MessagePause: answering.pause, loop.MessageContinue: answering.carryOn, loop.MessageSteer: answering.steer,
@@ -86,27 +86,27 @@ var handlers = map[string]func(answering) (govern.Reply, error){
 var aboutTask = map[string]bool{MessageSetTier: true, MessagePrioritize: true, MessageInterrupt: true, loop.MessageSteer: true}
 
 // gate answers the gate that the message names, or the gate of the task that it names.
-func (a answering) gate() (govern.Reply, error) {
+func (a answering) gate() (rules.Reply, error) {
 	g, err := a.open()
 	if before := a.again(); before != nil && a.Gate == "" {
 		// Two plans with the same text have the same hash. What approved the first must not approve the second.
-		f := govern.AnsweredBefore(fault.GateClosed, *before, a.name, a.Choice)
-		if err == nil && govern.CheckHash(g, a.name, a.Hash) == nil {
-			f = f.Advise(govern.NameIt(g))
+		f := rules.AnsweredBefore(fault.GateClosed, *before, a.name, a.Choice)
+		if err == nil && rules.CheckHash(g, a.name, a.Hash) == nil {
+			f = f.Advise(rules.NameIt(g))
 		}
-		return govern.Reply{}, f
+		return rules.Reply{}, f
 	}
 	if err != nil {
-		return govern.Reply{}, err
+		return rules.Reply{}, err
 	}
 	if !slices.Contains(Answers(g.Kind), a.name) {
-		return govern.Reply{}, fault.New(fault.GateMismatch, "gate %s (%s) is answered by %s, not by %s", g.ID, g.Kind, strings.Join(Answers(g.Kind), " or "), a.name)
+		return rules.Reply{}, fault.New(fault.GateMismatch, "gate %s (%s) is answered by %s, not by %s", g.ID, g.Kind, strings.Join(Answers(g.Kind), " or "), a.name)
 	}
-	if err := govern.CheckHash(g, a.name, a.Hash); err != nil {
-		return govern.Reply{}, err
+	if err := rules.CheckHash(g, a.name, a.Hash); err != nil {
+		return rules.Reply{}, err
 	}
 	if a.name == loop.MessageAnswer && !slices.Contains(g.Choices, a.Choice) {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "%q is not a choice here", loop.Clip(a.Choice, 80)).
+		return rules.Reply{}, fault.New(fault.InvalidMessage, "%q is not a choice here", loop.Clip(a.Choice, 80)).
 			Advise("Choose one of: " + strings.Join(g.Choices, ", ") + ".")
 	}
 	closed := closed(g, a.name, a.Choice, a.By, a.Note)
@@ -116,7 +116,7 @@ func (a answering) gate() (govern.Reply, error) {
 	}
 	if g.Kind == loop.GateBudget && a.name == loop.MessageExtend {
 		if closed.Limits, err = a.extension(g.Task); err != nil {
-			return govern.Reply{}, err
+			return rules.Reply{}, err
 		}
 	}
 	if g.About != "" {
@@ -132,10 +132,10 @@ func (a answering) gate() (govern.Reply, error) {
 	}
 	if closed.Drift != nil {
 		if err := a.settle(&n, *closed.Drift); err != nil {
-			return govern.Reply{}, err
+			return rules.Reply{}, err
 		}
 	}
-	return govern.Reply{Text: strings.TrimSpace(fmt.Sprintf("%s: %s %s", g.ID, a.name, a.Choice)), Events: n.events}, nil
+	return rules.Reply{Text: strings.TrimSpace(fmt.Sprintf("%s: %s %s", g.ID, a.name, a.Choice)), Events: n.events}, nil
 }
 
 // again returns the answer by whose hash this one was given before, or nil.
@@ -144,7 +144,7 @@ func (a answering) again() *loop.Answer {
 	if a.id != "" {
 		given = slices.DeleteFunc(slices.Clone(given), func(x loop.Answer) bool { return x.Task != a.id })
 	}
-	return govern.Repeated(given, a.name, "", a.Hash)
+	return rules.Repeated(given, a.name, "", a.Hash)
 }
 
 // settle carries out an answer about drift for the tasks: cancel ends the task that the drift concerns, a loop that is
@@ -184,7 +184,7 @@ func (a answering) open() (loop.Gate, error) {
 		return loop.Gate{}, fault.New(fault.GateMismatch, "the task %s waits at its loop %s", a.id, a.task.WaitingFor.Loop).
 			Advise("Answer there: `pawl show " + a.task.WaitingFor.Loop + "` says how.")
 	case a.at.AnswerTo(a.Gate) != nil:
-		return loop.Gate{}, govern.AnsweredBefore(fault.GateClosed, *a.at.AnswerTo(a.Gate), a.name, a.Choice)
+		return loop.Gate{}, rules.AnsweredBefore(fault.GateClosed, *a.at.AnswerTo(a.Gate), a.name, a.Choice)
 	case a.at.Waits(a.Gate) != nil:
 		of := cmp.Or(a.at.Waits(a.Gate).Task, "the steward itself")
 		return loop.Gate{}, fault.New(fault.GateMismatch, "the gate %s is of %s, not of %s", a.Gate, of, a.id).Advise("Answer it without naming a task, or name its own.")
@@ -197,7 +197,7 @@ func (a answering) open() (loop.Gate, error) {
 // named returns how to name one of these gates: those that the answer fits, if there are any.
 func (a answering) named(gates []loop.Gate) string {
 	fits := slices.DeleteFunc(slices.Clone(gates), func(g loop.Gate) bool {
-		return !slices.Contains(Answers(g.Kind), a.name) || govern.CheckHash(g, a.name, a.Hash) != nil
+		return !slices.Contains(Answers(g.Kind), a.name) || rules.CheckHash(g, a.name, a.Hash) != nil
 	})
 	if len(fits) == 0 {
 		fits = gates
@@ -253,9 +253,9 @@ func (a answering) end(n *next, t Task, why string) {
 }
 
 // extension returns the new cost limit of a task. A limit that leaves nothing to spend is refused.
-func (a answering) extension(id string) (map[loop.Resource]evidence.Decimal, error) {
+func (a answering) extension(id string) (map[loop.Resource]metric.Decimal, error) {
 	var limits struct {
-		CostUSD *evidence.Decimal `json:"costUSD"`
+		CostUSD *metric.Decimal `json:"costUSD"`
 	}
 	d := json.NewDecoder(strings.NewReader(string(a.Limits)))
 	d.DisallowUnknownFields()
@@ -266,20 +266,20 @@ func (a answering) extension(id string) (map[loop.Resource]evidence.Decimal, err
 		return nil, fault.New(fault.InvalidMessage, "the new limit has to be more than the $%s that the task has cost", t.Cost.CostUSD).
 			Advise("Give the total that it may cost, not the increase.")
 	}
-	return map[loop.Resource]evidence.Decimal{loop.CostUSD: *limits.CostUSD}, nil
+	return map[loop.Resource]metric.Decimal{loop.CostUSD: *limits.CostUSD}, nil
 }
 
-func (a answering) setTier() (govern.Reply, error) {
+func (a answering) setTier() (rules.Reply, error) {
 	tier := cmp.Or(a.Tier, task.Tier(a.Choice))
 	if !slices.Contains(task.Tiers, tier) {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "%q is not a tier", loop.Clip(string(tier), 80)).Advise("Choose one of: T0, T1, T2, T3.")
+		return rules.Reply{}, fault.New(fault.InvalidMessage, "%q is not a tier", loop.Clip(string(tier), 80)).Advise("Choose one of: T0, T1, T2, T3.")
 	}
 	set := loop.Event{Type: loop.TierSet, Task: a.id, Tier: tier, By: byPerson, Reason: strings.TrimPrefix(a.By+": "+a.Note, ": ")}
 	if a.Note == "" {
 		set.Reason = a.By
 	}
 	events := a.asked(set)
-	return govern.Reply{Text: fmt.Sprintf("%s is %s: %s", a.id, tier, a.followsTier(loop.Fold(a.at, events))), Events: events}, nil
+	return rules.Reply{Text: fmt.Sprintf("%s is %s: %s", a.id, tier, a.followsTier(loop.Fold(a.at, events))), Events: events}, nil
 }
 
 // followsTier says what the tier that a person has set means for the task as it stands now: whether its plan is asked about.
@@ -331,25 +331,25 @@ func (a answering) asked(set loop.Event) []loop.Event {
 // maxPriority is the largest priority, and its negative the smallest.
 const maxPriority = 1000
 
-func (a answering) prioritize() (govern.Reply, error) {
+func (a answering) prioritize() (rules.Reply, error) {
 	p := a.Priority
 	if n, err := strconv.Atoi(a.Choice); p == nil && err == nil {
 		p = &n
 	}
 	if p == nil || *p < -maxPriority || *p > maxPriority {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "prioritize needs a priority from %d to %d", -maxPriority, maxPriority)
+		return rules.Reply{}, fault.New(fault.InvalidMessage, "prioritize needs a priority from %d to %d", -maxPriority, maxPriority)
 	}
 	return a.prioritized(*p), nil
 }
 
-func (a answering) prioritized(p int) govern.Reply {
-	return govern.Reply{Text: fmt.Sprintf("%s has the priority %d", a.id, p), Events: []loop.Event{{Type: loop.TaskPrioritized, Task: a.id, Priority: &p, By: a.By}}}
+func (a answering) prioritized(p int) rules.Reply {
+	return rules.Reply{Text: fmt.Sprintf("%s has the priority %d", a.id, p), Events: []loop.Event{{Type: loop.TaskPrioritized, Task: a.id, Priority: &p, By: a.By}}}
 }
 
 // interrupt gives a task a priority above every task at work: tasks give way only to a strictly higher one.
-func (a answering) interrupt() (govern.Reply, error) {
+func (a answering) interrupt() (rules.Reply, error) {
 	if a.task.State == task.Executing && a.task.Interrupted == "" {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s is at work already", a.id).
+		return rules.Reply{}, fault.New(fault.InvalidMessage, "the task %s is at work already", a.id).
 			Advise("You need to do nothing.")
 	}
 	p := a.task.Priority
@@ -359,7 +359,7 @@ func (a answering) interrupt() (govern.Reply, error) {
 		}
 	}
 	if p > maxPriority {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "a task at work has the highest priority, %d, already", maxPriority)
+		return rules.Reply{}, fault.New(fault.InvalidMessage, "a task at work has the highest priority, %d, already", maxPriority)
 	}
 	reply := a.prioritized(p)
 	if p == a.task.Priority {
@@ -405,26 +405,26 @@ func (a answering) received() loop.Event {
 	return loop.Event{Type: loop.MessageReceived, Task: a.id, Message: a.name, By: a.By, Note: a.Note}
 }
 
-func (a answering) pause() (govern.Reply, error) {
+func (a answering) pause() (rules.Reply, error) {
 	if (a.task == nil && a.at.Paused) || (a.task != nil && a.task.Paused) {
-		return govern.Reply{Text: "already paused"}, nil
+		return rules.Reply{Text: "already paused"}, nil
 	}
 	text := "pausing: the work of its loops is interrupted, and repeated afterwards"
 	if a.task != nil && a.task.State == task.Idle {
 		text = "paused: it does not start until you continue it"
 	}
-	return govern.Reply{Text: text, Events: []loop.Event{a.received()}}, nil
+	return rules.Reply{Text: text, Events: []loop.Event{a.received()}}, nil
 }
 
 // carryOn ends a pause or an intervention.
-func (a answering) carryOn() (govern.Reply, error) {
+func (a answering) carryOn() (rules.Reply, error) {
 	n := next{State: a.at, charter: a.charter, events: []loop.Event{a.received()}}
 	if a.task != nil && a.at.Paused {
 		all := "`" + shell.Join("pawl", "steward", a.name, a.at.Steward) + "`"
 		if !a.task.Paused {
-			return govern.Reply{}, fault.New(fault.LoopNotPaused, "the whole steward is paused, not only the task %s", a.id).Advise("Continue everything: " + all + ".")
+			return rules.Reply{}, fault.New(fault.LoopNotPaused, "the whole steward is paused, not only the task %s", a.id).Advise("Continue everything: " + all + ".")
 		}
-		return govern.Reply{Text: a.id + " continues when the steward does: " + all, Events: n.events}, nil
+		return rules.Reply{Text: a.id + " continues when the steward does: " + all, Events: n.events}, nil
 	}
 	for _, t := range a.at.Tasks {
 		if t.Outcome != "" || t.State != task.Waiting || (a.id != "" && t.ID != a.id) || !t.resumable() || t.doubted() || (a.id == "" && t.Paused) {
@@ -434,9 +434,9 @@ func (a answering) carryOn() (govern.Reply, error) {
 	}
 	sleeps := a.task != nil && !a.task.Until.IsZero()
 	if len(n.events) == 1 && !a.at.Paused && !sleeps && (a.task == nil || !a.task.Paused) {
-		return govern.Reply{}, fault.New(fault.LoopNotPaused, "nothing is paused")
+		return rules.Reply{}, fault.New(fault.LoopNotPaused, "nothing is paused")
 	}
-	return govern.Reply{Text: "going on", Events: n.events}, nil
+	return rules.Reply{Text: "going on", Events: n.events}, nil
 }
 
 // resumable reports whether a task only waits for a person to let it continue.
@@ -450,39 +450,39 @@ func (t Task) doubted() bool {
 	return t.Stop == StopConflict && t.resumable() && (t.WaitingFor == nil || t.WaitingFor.Kind == "")
 }
 
-func (a answering) steer() (govern.Reply, error) {
+func (a answering) steer() (rules.Reply, error) {
 	if strings.TrimSpace(a.Note) == "" {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: the guidance for the agent")
+		return rules.Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: the guidance for the agent")
 	}
 	if n := len(a.task.Notes); n >= KeepNotes {
-		return govern.Reply{}, fault.New(fault.TooManyNotes, "%d notes wait for the loops of %s already", n, a.id)
+		return rules.Reply{}, fault.New(fault.TooManyNotes, "%d notes wait for the loops of %s already", n, a.id)
 	}
-	return govern.Reply{Text: "the next agent call of " + a.id + " is told", Events: []loop.Event{a.received()}}, nil
+	return rules.Reply{Text: "the next agent call of " + a.id + " is told", Events: []loop.Event{a.received()}}, nil
 }
 
-func (a answering) setMode() (govern.Reply, error) {
+func (a answering) setMode() (rules.Reply, error) {
 	if !slices.Contains([]string{spec.ModeAnswer, spec.ModePlan, spec.ModeMission}, a.Mode) {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "%q is not a mode", loop.Clip(a.Mode, 80)).Advise("Choose one of: answer, plan, mission.")
+		return rules.Reply{}, fault.New(fault.InvalidMessage, "%q is not a mode", loop.Clip(a.Mode, 80)).Advise("Choose one of: answer, plan, mission.")
 	}
 	if a.id != "" {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "the mode is that of the whole steward, not of the task %s", a.id).
+		return rules.Reply{}, fault.New(fault.InvalidMessage, "the mode is that of the whole steward, not of the task %s", a.id).
 			Advise("Leave `task` out, or hold or pause the task.")
 	}
 	e := a.received()
 	e.Task, e.How = "", a.Mode
-	return govern.Reply{Text: "the mode is " + a.Mode, Events: []loop.Event{e}}, nil
+	return rules.Reply{Text: "the mode is " + a.Mode, Events: []loop.Event{e}}, nil
 }
 
-func (a answering) hold() (govern.Reply, error) {
+func (a answering) hold() (rules.Reply, error) {
 	if a.task != nil && a.task.State != task.Idle {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s has started: it can be paused, but not held", a.id).
+		return rules.Reply{}, fault.New(fault.InvalidMessage, "the task %s has started: it can be paused, but not held", a.id).
 			Advise(fmt.Sprintf("Pause it: `pawl steward pause %s %s`.", a.at.Steward, a.id))
 	}
-	return govern.Reply{Text: "holding", Events: []loop.Event{a.received()}}, nil
+	return rules.Reply{Text: "holding", Events: []loop.Event{a.received()}}, nil
 }
 
-func (a answering) resume() (govern.Reply, error) {
-	return govern.Reply{Text: "resuming", Events: []loop.Event{a.received()}}, nil
+func (a answering) resume() (rules.Reply, error) {
+	return rules.Reply{Text: "resuming", Events: []loop.Event{a.received()}}, nil
 }
 
 // ended says who has ended a task at work, where, and why.
@@ -498,22 +498,22 @@ func (a answering) ended() string {
 }
 
 // halt ends the steward, or the named task: one at work then waits for a person (S6), any other one is cancelled.
-func (a answering) halt() (govern.Reply, error) {
+func (a answering) halt() (rules.Reply, error) {
 	why := cmp.Or(a.Note, "halted by "+cmp.Or(a.By, "a person"))
 	if a.task == nil {
 		e := a.received()
 		e.Reason = why
-		return govern.Reply{Text: "ending the steward and its loops", Events: []loop.Event{e}}, nil
+		return rules.Reply{Text: "ending the steward and its loops", Events: []loop.Event{e}}, nil
 	}
 	n := next{State: a.at, charter: a.charter, events: []loop.Event{a.received()}}
 	switch a.task.State {
 	case task.Executing:
 		n.stuckBy(*a.task, "halted", a.ended(), "")
-		return govern.Reply{Text: a.id + ": its loops are interrupted; it waits until you say what becomes of it", Events: n.events}, nil
+		return rules.Reply{Text: a.id + ": its loops are interrupted; it waits until you say what becomes of it", Events: n.events}, nil
 	case task.Idle: // it has not started, so it can't be resumed
 		n.finish(*a.task, Cancelled, why)
 	default:
 		a.cancel(&n, *a.task, why)
 	}
-	return govern.Reply{Text: a.id + " is cancelled", Events: n.events}, nil
+	return rules.Reply{Text: a.id + " is cancelled", Events: n.events}, nil
 }

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/charter"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/task"
 )
 
 // New returns an empty steward of that name. Its lists are empty, not nil, so that JSON shows them.

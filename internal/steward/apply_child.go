@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"pawl/internal/fault"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/steward/task"
 )
 
 // begun records the loop that does a step.

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"pawl/internal/assess"
-	"pawl/internal/detect"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/steward/risk"
+	"pawl/internal/steward/stuck"
+	"pawl/internal/steward/task"
 )
 
 func (s *State) applied(t *Task, e loop.Event) {
@@ -35,7 +35,7 @@ func (s *State) applied(t *Task, e loop.Event) {
 		t.Tier, t.TierBy, t.TierWhy = e.Tier, e.By, e.Reason
 		if t.Plan != nil && e.TaskPlan == nil && e.By == byPerson { // replaces the tier of the assessment
 			t.Plan = new(*t.Plan)
-			t.Plan.Needs = slices.DeleteFunc(slices.Clone(t.Plan.Needs), func(need string) bool { return strings.HasPrefix(need, assess.NeedTier) })
+			t.Plan.Needs = slices.DeleteFunc(slices.Clone(t.Plan.Needs), func(need string) bool { return strings.HasPrefix(need, risk.NeedTier) })
 		}
 	case loop.TaskPrioritized:
 		t.Priority = *e.Priority
@@ -216,7 +216,7 @@ func (s *State) ended(t *Task, e loop.Event) {
 	t.giveUp()
 	id := t.ID
 	t.Outcome, t.Reason, t.Ended, t.Proposal, t.Head = e.Outcome, e.Reason, e.Time, e.Commit, cmp.Or(e.Head, t.Head)
-	t.Window, t.Log, t.Notes, t.Interrupted, t.WaitingFor, t.Paused, t.Until = detect.Window{}, nil, nil, "", nil, false, time.Time{}
+	t.Window, t.Log, t.Notes, t.Interrupted, t.WaitingFor, t.Paused, t.Until = stuck.Window{}, nil, nil, "", nil, false, time.Time{}
 	if t.Plan != nil {
 		t.Plan = new(*t.Plan)
 		t.Plan.Steps = nil

@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/act"
-	"pawl/internal/evidence"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/loop/api"
+	"pawl/internal/metric"
+	"pawl/internal/steward/task"
 )
 
 // twoSteps has a task of two steps, the first of which runs.
@@ -163,10 +163,10 @@ func TestS4_AnOpenQuestionNamesTheTierThatAPersonHasSet(t *testing.T) {
 
 func TestS12_GovernanceFilesThatHaveChangedAreNoticedBeforeTheNextStep(t *testing.T) {
 	o := twoSteps(t)
-	require.Empty(t, AfterRecord(o.s, act.TasksRecorded{Governance: "rules 1"}))
-	require.Empty(t, AfterRecord(o.s, act.TasksRecorded{}))
+	require.Empty(t, AfterRecord(o.s, api.TasksRecorded{Governance: "rules 1"}))
+	require.Empty(t, AfterRecord(o.s, api.TasksRecorded{}))
 	o.end("s-a-one", "completed", "")
-	warned := AfterRecord(o.s, act.TasksRecorded{Governance: "rules 2"})[0]
+	warned := AfterRecord(o.s, api.TasksRecorded{Governance: "rules 2"})[0]
 	warned.Seq = o.s.Seq + 1
 	o.s = o.s.Apply(warned)
 	o.settle()
@@ -190,7 +190,7 @@ func TestWhatATierMeansNowIsSaid(t *testing.T) {
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
 	says(task.T1, "a person has to approve its plan")
 	says(task.T0, "its plan is asked about only if it may change governance files or touches production")
-	usd := evidence.MustDecimal("5")
+	usd := metric.MustDecimal("5")
 	o.c.Limits.CostUSD = &usd
 	says(task.T3, "its plan is asked about only if it may change governance files, touches production or is expected to cost more than limits.costUSD")
 	o.settle()

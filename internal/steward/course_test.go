@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/act"
-	"pawl/internal/govern"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/loop/api"
+	"pawl/internal/loop/rules"
+	"pawl/internal/steward/task"
 )
 
 func TestATaskGoesThroughPlanAndStepsToOneProposal(t *testing.T) {
@@ -436,7 +436,7 @@ func TestS10_EachStepHasItsOwnRetries(t *testing.T) {
 }
 
 func TestWhatAgentsWroteIsToldApartFromWhatTheyRead(t *testing.T) {
-	require.Equal(t, task.Usage{Tokens: 120, OutputTokens: 20}, govern.Child(loop.State{Usage: loop.Usage{InputTokens: 100, OutputTokens: 20}}, "").Result.Usage)
+	require.Equal(t, task.Usage{Tokens: 120, OutputTokens: 20}, rules.Child(loop.State{Usage: loop.Usage{InputTokens: 100, OutputTokens: 20}}, "").Result.Usage)
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
 	var plan Job
@@ -447,7 +447,7 @@ func TestWhatAgentsWroteIsToldApartFromWhatTheyRead(t *testing.T) {
 			plan = jobs[0]
 		}
 	}
-	o.emit(AfterPlan(o.s, o.c, plan, act.TaskPlanned{
+	o.emit(AfterPlan(o.s, o.c, plan, api.TaskPlanned{
 		Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3, TierBy: "rules", Usage: task.Usage{Tokens: 10, OutputTokens: 4},
 	})...)
 	o.settle()

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/steward/task"
 )
 
 // derive computes the steward's state, the queue and the counts from the tasks, and forgets the tasks that ended first.

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/act"
-	"pawl/internal/charter"
-	"pawl/internal/evidence"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
+	"pawl/internal/loop/api"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
-	"pawl/internal/task"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/task"
 )
 
 // dispatch starts as many loops and planners as may run at once (limits.parallel): by priority, and started tasks
@@ -247,7 +247,7 @@ func (n *next) begin(t Task, j Job, sharers int) bool {
 }
 
 // left returns what a task may still reserve for loops, after its cost and their reserves; nil means no limit.
-func (n *next) left(t Task) *evidence.Decimal {
+func (n *next) left(t Task) *metric.Decimal {
 	limit := n.limit(t)
 	if limit == nil {
 		return nil
@@ -306,12 +306,12 @@ func (s State) LoopID(t Task, step string) string {
 }
 
 // Claims returns the files that other tasks at work may change.
-func Claims(s State, c charter.Charter, besides string) (claims []act.Claim) {
+func Claims(s State, c charter.Charter, besides string) (claims []api.Claim) {
 	for _, t := range s.Tasks {
 		if t.ID == besides || t.Outcome != "" || t.Plan == nil {
 			continue
 		}
-		claim := act.Claim{Task: t.ID}
+		claim := api.Claim{Task: t.ID}
 		for _, st := range t.Plan.Steps {
 			claim.Scope = append(claim.Scope, c.Scope(st)...)
 		}

@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/act"
-	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/loop/api"
+	"pawl/internal/metric"
+	"pawl/internal/steward/task"
 )
 
 func TestAFullQueueTakesWhatTriggersBringAndNothingOfAPerson(t *testing.T) {
@@ -29,7 +29,7 @@ func TestAFullQueueTakesWhatTriggersBringAndNothingOfAPerson(t *testing.T) {
 }
 
 func TestAnExtensionHasToLeaveSomething(t *testing.T) {
-	a := answering{at: State{Tasks: []Task{{ID: "a", Cost: task.Usage{CostUSD: evidence.MustDecimal("2")}}}}}
+	a := answering{at: State{Tasks: []Task{{ID: "a", Cost: task.Usage{CostUSD: metric.MustDecimal("2")}}}}}
 	for limit, ok := range map[string]bool{"1": false, "2": false, "2.01": true} {
 		a.Limits = []byte(`{"costUSD": ` + limit + `}`)
 		_, err := a.extension("a")
@@ -123,8 +123,8 @@ func TestPrioritiesHaveAnEnd(t *testing.T) {
 
 func TestWhatWasKeptIsAskedAboutAgainWhenItIsAnother(t *testing.T) {
 	o := open(t, limits())
-	at := func(commit string) act.Validated {
-		return act.Validated{Drift: []task.Drift{{Name: task.DriftRemote, What: "main", Theirs: commit, Text: "it is at " + commit}}}
+	at := func(commit string) api.Validated {
+		return api.Validated{Drift: []task.Drift{{Name: task.DriftRemote, What: "main", Theirs: commit, Text: "it is at " + commit}}}
 	}
 	o.validated(at("1"))
 	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
@@ -138,8 +138,8 @@ func TestWhatWasKeptIsAskedAboutAgainWhenItIsAnother(t *testing.T) {
 // TestS11_DriftThatWasAcceptedIsAskedAboutAgainOnceItHasPassed, whether an answer or nobody put it right.
 func TestS11_DriftThatWasAcceptedIsAskedAboutAgainOnceItHasPassed(t *testing.T) {
 	const file = "STATUS_LEDGER.md"
-	is := func(theirs string) act.Validated {
-		return act.Validated{Drift: []task.Drift{{Name: task.DriftArtifact, What: file, Theirs: theirs, Text: "it differs"}}}
+	is := func(theirs string) api.Validated {
+		return api.Validated{Drift: []task.Drift{{Name: task.DriftArtifact, What: file, Theirs: theirs, Text: "it differs"}}}
 	}
 	for _, second := range []string{Keep, Restore} {
 		o := open(t, limits())
@@ -158,7 +158,7 @@ func TestS11_DriftThatWasAcceptedIsAskedAboutAgainOnceItHasPassed(t *testing.T) 
 	for range 2 {
 		o.validated(is(""))
 		require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
-		v := act.Validated{Well: []task.Drift{{Name: task.DriftArtifact, What: file, Text: "it is there again"}, {Name: task.DriftCI, What: "main", Text: "CI of main is well again"}}}
+		v := api.Validated{Well: []task.Drift{{Name: task.DriftArtifact, What: file, Text: "it is there again"}, {Name: task.DriftCI, What: "main", Text: "CI of main is well again"}}}
 		o.validated(v)
 		require.Empty(t, o.s.Accepted)
 		require.Empty(t, o.s.Drift)
@@ -251,7 +251,7 @@ func TestALoopThatSaysAgainUntilWhenItSleepsIsRecordedOnce(t *testing.T) {
 // other loops leave.
 func TestALoopThatHasUsedUpItsShareGoesOnWithAnother(t *testing.T) {
 	for cost, asks := range map[string]bool{"5": false, "4.99": true} {
-		ten := evidence.MustDecimal("10")
+		ten := metric.MustDecimal("10")
 		c := limits()
 		c.Limits.Parallel, c.Limits.CostUSD = 2, &ten
 		o := open(t, c)
@@ -260,7 +260,7 @@ func TestALoopThatHasUsedUpItsShareGoesOnWithAnother(t *testing.T) {
 		require.InDelta(t, 5, o.s.Find("a").Steps[0].Cap.Float(), 0)
 		o.loops["s-a-x"] = "ended"
 		o.child(task.ChildEvent{Loop: "s-a-x", Event: task.ChildEnded, Result: &task.ChildResult{
-			Status: "halted", ErrorCode: string(fault.BudgetExhausted), Base: "base", Head: "h1", Branch: "pawl/s-a-x", Usage: task.Usage{CostUSD: evidence.MustDecimal(cost)},
+			Status: "halted", ErrorCode: string(fault.BudgetExhausted), Base: "base", Head: "h1", Branch: "pawl/s-a-x", Usage: task.Usage{CostUSD: metric.MustDecimal(cost)},
 		}})
 		o.settle()
 		require.Equal(t, asks, len(o.s.Gates) > 0, cost)

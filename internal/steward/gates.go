@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 
-	"pawl/internal/govern"
+	"pawl/internal/lib/shell"
 	"pawl/internal/loop"
-	"pawl/internal/shell"
+	"pawl/internal/loop/rules"
 )
 
 // The gates of stewards, besides loop.GateQuestion and loop.GateBudget. A child's gate is answered at the child.
@@ -45,7 +45,7 @@ var meaning = map[string]string{
 }
 
 // gates is the contract's table: which messages close which gate.
-var gates = govern.Gates{
+var gates = rules.Gates{
 	GateTier: {
 		{Message: loop.MessageApprove, What: "approve exactly this plan", Say: approval},
 		{Message: loop.MessageAnswer, Say: choice},
@@ -67,7 +67,7 @@ func Answers(kind loop.GateKind) []string { return gates.Answers(kind) }
 func AnswersGates(message string) bool { return gates.Answer(message) }
 
 // Ways returns the ways to answer an open gate of the named steward.
-func Ways(name string, g loop.Gate) []govern.Way {
+func Ways(name string, g loop.Gate) []rules.Way {
 	ways := gates.Ways(g, nil, func(message string, words ...string) string {
 		command := message
 		if message == loop.MessageApprove {
@@ -97,24 +97,24 @@ func Ways(name string, g loop.Gate) []govern.Way {
 
 const hashDigits = 16
 
-func approval(g loop.Gate, _ loop.Budget) []govern.Saying {
+func approval(g loop.Gate, _ loop.Budget) []rules.Saying {
 	hash := g.Hash[:min(hashDigits, len(g.Hash))]
-	return []govern.Saying{{Fields: map[string]any{"hash": hash}, Words: []string{"--approve", "--hash", hash}}}
+	return []rules.Saying{{Fields: map[string]any{"hash": hash}, Words: []string{"--approve", "--hash", hash}}}
 }
 
-func choice(g loop.Gate, _ loop.Budget) (all []govern.Saying) {
+func choice(g loop.Gate, _ loop.Budget) (all []rules.Saying) {
 	for _, c := range g.Choices {
-		all = append(all, govern.Saying{Fields: map[string]any{"choice": c}, Words: []string{"--choice", c}, What: cmp.Or(meaning[c], "answer "+c)})
+		all = append(all, rules.Saying{Fields: map[string]any{"choice": c}, Words: []string{"--choice", c}, What: cmp.Or(meaning[c], "answer "+c)})
 	}
 	return all
 }
 
-func extension(g loop.Gate, _ loop.Budget) []govern.Saying {
+func extension(g loop.Gate, _ loop.Budget) []rules.Saying {
 	hash, limit := g.Hash[:min(hashDigits, len(g.Hash))], "1"
 	if g.Limit != nil {
 		limit = g.Limit.Add(*cmp.Or(g.Cost, g.Limit)).String() // more than it has cost
 	}
-	return []govern.Saying{{
+	return []rules.Saying{{
 		Fields: map[string]any{"hash": hash, "limits": map[string]any{string(loop.CostUSD): json.Number(limit)}},
 		Words:  []string{"--hash", hash, "--limit", string(loop.CostUSD) + "=" + limit},
 	}}

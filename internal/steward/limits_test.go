@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
-	"pawl/internal/task"
+	"pawl/internal/steward/task"
 )
 
 // tally has the counts of the source's rules, from the events alone and since a person last let the task continue.
@@ -108,7 +108,7 @@ func TestS10_NoSequenceOfEventsRunsPastALimit(t *testing.T) {
 			case len(running) > 0 && r.IntN(12) > 0:
 				id := running[r.IntN(len(running))]
 				active[id] += int64(r.IntN(8 * 60_000))
-				metric := evidence.MustDecimal(fmt.Sprint(r.IntN(3)))
+				metric := metric.MustDecimal(fmt.Sprint(r.IntN(3)))
 				result := &task.ChildResult{Status: "running", Kept: r.IntN(4) == 0, Metric: &metric, Tree: fmt.Sprint(r.IntN(3)), Reason: []string{"no improvement", "error:agent"}[r.IntN(2)], Usage: task.Usage{ActiveMs: active[id]}}
 				event := task.IterationEnded
 				if r.IntN(6) == 0 {

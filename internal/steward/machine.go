@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"pawl/internal/fault"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/steward/task"
 )
 
 // Transition is a row of the source's table (S2): two states, the condition, and the evidence that it needs.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/task"
+	"pawl/internal/steward/task"
 )
 
 // all is evidence of every kind.

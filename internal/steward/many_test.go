@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/evidence"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/metric"
+	"pawl/internal/steward/task"
 )
 
 // A steward asks what comes next after each event, and asks for each of them again when a worker replays it. With a
@@ -84,7 +84,7 @@ func TestS11_TheEndOfALoopThatWasResetCounts(t *testing.T) {
 			o := open(t, limits())
 			o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
 			o.settle()
-			spent := task.Usage{CostUSD: evidence.MustDecimal("2"), Tokens: 10, ActiveMs: 1000, ToolCalls: 3}
+			spent := task.Usage{CostUSD: metric.MustDecimal("2"), Tokens: 10, ActiveMs: 1000, ToolCalls: 3}
 			o.child(task.ChildEvent{Loop: "s-a-one", Seq: 20, Event: task.IterationEnded, Result: &task.ChildResult{Status: "running", Kept: true, Head: "h", Branch: "pawl/s-a-one", Usage: spent}})
 			cost := o.s.Find("a").Cost
 			o.loops["s-a-one"] = "ended"

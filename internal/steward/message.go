@@ -5,7 +5,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/steward/task"
 )
 
 // The messages that only stewards take.

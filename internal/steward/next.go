@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/assess"
-	"pawl/internal/charter"
-	"pawl/internal/evidence"
-	"pawl/internal/govern"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/loop/rules"
+	"pawl/internal/metric"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/risk"
+	"pawl/internal/steward/task"
 )
 
 // Do is the sort of a job.
@@ -52,7 +52,7 @@ type Job struct {
 	Plan    string    // Begin: the hash of the step's plan; Assess: the hash of the plan to assess
 	// Cap is the most that the loop of a Begin, or the planner of a Plan, may cost; nil means no limit. A loop's cap is
 	// reserved as soon as the job is issued.
-	Cap  *evidence.Decimal
+	Cap  *metric.Decimal
 	From string // Begin: the branch of an earlier attempt whose work is kept
 }
 
@@ -217,7 +217,7 @@ func (n *next) executing(t Task) {
 func (n *next) tierGate(t Task, needs string) loop.Event {
 	switch {
 	case t.PersonsTier() != "":
-		tier, by := assess.NeedTier+string(t.Tier), " (set by "+strings.TrimSuffix(t.TierBy+": "+t.TierWhy, ": ")+")"
+		tier, by := risk.NeedTier+string(t.Tier), " (set by "+strings.TrimSuffix(t.TierBy+": "+t.TierWhy, ": ")+")"
 		if strings.Contains(needs, tier) {
 			needs = strings.Replace(needs, tier, tier+by, 1)
 		} else {
@@ -225,12 +225,12 @@ func (n *next) tierGate(t Task, needs string) loop.Event {
 		}
 	case t.TierWhy != "": // more specific than the tier alone, with which the sentence begins
 		why := strings.Join(slices.DeleteFunc(strings.Split(strings.ReplaceAll(t.TierWhy, string(t.Tier)+": ", ""), "; "), func(rule string) bool {
-			return strings.HasSuffix(rule, "("+assess.Cost+")") && strings.Contains(needs, assess.NeedEstimate) // the cost is named elsewhere in the sentence
+			return strings.HasSuffix(rule, "("+risk.Cost+")") && strings.Contains(needs, risk.NeedEstimate) // the cost is named elsewhere in the sentence
 		}), "; ")
-		if strings.Contains(why, "("+assess.Governance+")") { // it names the files
-			needs = strings.TrimSuffix(strings.Replace(needs, assess.NeedGoverns+"; ", "", 1), "; "+assess.NeedGoverns)
+		if strings.Contains(why, "("+risk.Governance+")") { // it names the files
+			needs = strings.TrimSuffix(strings.Replace(needs, risk.NeedGoverns+"; ", "", 1), "; "+risk.NeedGoverns)
 		}
-		if tier := assess.NeedTier + string(t.Tier); why == "" {
+		if tier := risk.NeedTier + string(t.Tier); why == "" {
 			break
 		} else if strings.Contains(needs, tier) {
 			needs = strings.Replace(needs, tier, why, 1)
@@ -245,14 +245,14 @@ func (n *next) tierGate(t Task, needs string) loop.Event {
 }
 
 // limit returns what a task may cost; nil means no limit.
-func (n *next) limit(t Task) *evidence.Decimal {
+func (n *next) limit(t Task) *metric.Decimal {
 	if t.CostLimit != nil {
 		return t.CostLimit
 	}
 	return n.charter.Limits.CostUSD
 }
 
-func (n *next) budgetGate(t Task, limit evidence.Decimal) loop.Event {
+func (n *next) budgetGate(t Task, limit metric.Decimal) loop.Event {
 	summary := fmt.Sprintf("%q has cost %s US dollars; its limit is %s", t.ID, t.Cost.CostUSD, limit)
 	hash := fmt.Sprintf("%x", sha256.Sum256([]byte(n.Steward+" "+t.ID+" "+summary)))
 	return loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
@@ -263,7 +263,7 @@ func (n *next) budgetGate(t Task, limit evidence.Decimal) loop.Event {
 // pauseAll pauses the loops of a task that run. One that was told to pause later is told again.
 func (n *next) pauseAll(t Task, when string) {
 	for _, st := range t.Steps {
-		told := st.Told == loop.MessagePause && !govern.Sooner(when, st.PauseAt)
+		told := st.Told == loop.MessagePause && !rules.Sooner(when, st.PauseAt)
 		if st.Status == Running && !told {
 			n.issue(Job{Do: Tell, Task: t.ID, Loop: st.Loop, Message: loop.MessagePause, Choice: when})
 		}

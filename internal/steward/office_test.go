@@ -11,11 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/act"
-	"pawl/internal/charter"
-	"pawl/internal/evidence"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/loop/api"
+	"pawl/internal/metric"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/task"
 )
 
 // office is a steward with simulated loops, which do what the course of the test says.
@@ -153,14 +153,14 @@ func (o *office) job(j Job) {
 			steps = []task.Step{{ID: "one", Kind: "deliver"}}
 		}
 		p := task.Plan{Hash: fmt.Sprintf("%064d", len(o.events)), Steps: steps}
-		o.emit(AfterPlan(o.s, o.c, j, act.TaskPlanned{Plan: &p, Tier: o.tiers[j.Task], TierBy: "rules", Governance: o.s.Governance})...)
+		o.emit(AfterPlan(o.s, o.c, j, api.TaskPlanned{Plan: &p, Tier: o.tiers[j.Task], TierBy: "rules", Governance: o.s.Governance})...)
 	case Assess:
 		o.assessed = append(o.assessed, j.Task)
-		p := act.TaskPlanned{Plan: o.s.Find(j.Task).Plan, Tier: o.tiers[j.Task], TierBy: "rules", Governance: o.s.Governance, Governs: o.tiers[j.Task] == task.T1, Problems: o.problems}
+		p := api.TaskPlanned{Plan: o.s.Find(j.Task).Plan, Tier: o.tiers[j.Task], TierBy: "rules", Governance: o.s.Governance, Governs: o.tiers[j.Task] == task.T1, Problems: o.problems}
 		o.emit(AfterAssess(o.s, o.c, j, p)...)
 	case Begin:
 		if o.conflicts && len(j.After) > 1 {
-			o.emit(AfterJoin(o.s, o.c, j, act.Joined{Conflicts: []string{"main.go"}})...)
+			o.emit(AfterJoin(o.s, o.c, j, api.Joined{Conflicts: []string{"main.go"}})...)
 			return
 		}
 		o.started[j.Loop]++
@@ -194,8 +194,8 @@ func (o *office) job(j Job) {
 
 func (o *office) child(e task.ChildEvent) { o.emit(AfterChild(o.s, o.c, e)...) }
 
-func (o *office) iterate(id string, kept bool, metric string) {
-	m := evidence.MustDecimal(metric)
+func (o *office) iterate(id string, kept bool, value string) {
+	m := metric.MustDecimal(value)
 	o.child(task.ChildEvent{Loop: id, Event: task.IterationEnded, Result: &task.ChildResult{Status: "running", Kept: kept, Metric: &m, Reason: "no improvement"}})
 }
 

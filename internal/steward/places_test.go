@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/act"
-	"pawl/internal/evidence"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/loop/api"
+	"pawl/internal/metric"
+	"pawl/internal/steward/task"
 )
 
 // floor is a steward whose jobs take time: other things happen between their beginning and their end.
@@ -19,8 +19,8 @@ type floor struct {
 	*office
 	r        *rand.Rand
 	underWay []Job
-	caps     map[string]evidence.Decimal // the caps of the loops that were started
-	spent    map[string]evidence.Decimal
+	caps     map[string]metric.Decimal // the caps of the loops that were started
+	spent    map[string]metric.Decimal
 }
 
 // issue asks for jobs, and checks that everything that runs has a slot and money.
@@ -65,7 +65,7 @@ func (f *floor) finish() {
 		plan := j
 		plan.Do = Plan
 		without(plan.Key())
-		f.emit(AfterPlan(f.s, f.c, plan, act.TaskPlanned{Outcome: act.Outcome{Interrupted: true}})...)
+		f.emit(AfterPlan(f.s, f.c, plan, api.TaskPlanned{Outcome: api.Outcome{Interrupted: true}})...)
 	default:
 		f.job(j)
 	}
@@ -109,9 +109,9 @@ func TestWhatRunsNeverExceedsItsPlacesNorItsMoney(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		c := limits()
 		c.Limits.Parallel = 1 + r.IntN(3)
-		money := evidence.MustDecimal(fmt.Sprint(1 + r.IntN(9)))
+		money := metric.MustDecimal(fmt.Sprint(1 + r.IntN(9)))
 		c.Limits.CostUSD = &money
-		f := &floor{office: open(t, c), r: r, caps: map[string]evidence.Decimal{}, spent: map[string]evidence.Decimal{}}
+		f := &floor{office: open(t, c), r: r, caps: map[string]metric.Decimal{}, spent: map[string]metric.Decimal{}}
 		for n := range 1 + r.IntN(4) {
 			steps := []task.Step{{ID: "x", Kind: "improve"}, {ID: "y", Kind: "improve"}, {ID: "w", Kind: "improve", After: []string{"x"}}, {ID: "z", Kind: "deliver", After: []string{"w", "y"}}}
 			f.submit(task.Task{ID: fmt.Sprint("t", n), Body: "b", Priority: r.IntN(3)}, []task.Tier{task.T0, task.T3, task.T2}[r.IntN(3)], steps...)
@@ -171,7 +171,7 @@ func (f *floor) happens() {
 		case g.Kind == GateTier:
 			f.answer(g.Task, loop.MessageApprove, Message{Gate: g.ID, Hash: g.Hash, By: "me"})
 		case g.Kind == loop.GateBudget:
-			more := f.s.Find(g.Task).Cost.CostUSD.Add(evidence.MustDecimal("2"))
+			more := f.s.Find(g.Task).Cost.CostUSD.Add(metric.MustDecimal("2"))
 			f.answer(g.Task, loop.MessageExtend, Message{Gate: g.ID, Hash: g.Hash, Limits: []byte(`{"costUSD":` + more.String() + `}`)})
 		default:
 			f.answer(g.Task, loop.MessageAnswer, Message{Gate: g.ID, Choice: []string{Continue, Replan}[f.r.IntN(2)]})

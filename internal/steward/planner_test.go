@@ -6,20 +6,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/act"
-	"pawl/internal/evidence"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/loop/api"
+	"pawl/internal/metric"
+	"pawl/internal/steward/task"
 )
 
 // TestS8_ThePlannersTimeIsNoExecutingTime: executing time is the time that loops worked. The planner's time only
 // counts in the cost of the task.
 func TestS8_ThePlannersTimeIsNoExecutingTime(t *testing.T) {
-	for name, p := range map[string]act.TaskPlanned{
+	for name, p := range map[string]api.TaskPlanned{
 		"planned":   {Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3},
 		"asked":     {Unclear: []string{"which page?"}},
-		"exhausted": {Outcome: act.Outcome{Exhausted: loop.CostUSD}},
-		"limited":   {Outcome: act.Outcome{RateLimit: &task.RateLimit{Until: time.Now().Add(time.Hour)}}},
+		"exhausted": {Outcome: api.Outcome{Exhausted: loop.CostUSD}},
+		"limited":   {Outcome: api.Outcome{RateLimit: &task.RateLimit{Until: time.Now().Add(time.Hour)}}},
 	} {
 		o := open(t, limits())
 		o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
@@ -44,8 +44,8 @@ func TestS5_APlannerGivesWayAndNothingOfItIsLost(t *testing.T) {
 	drop := o.next(underWay)
 	require.Equal(t, []Job{{Do: Drop, Task: "low"}}, drop)
 	require.Equal(t, "high", o.s.Find("low").Interrupted)
-	spent := task.Usage{CostUSD: evidence.MustDecimal("0.25"), ActiveMs: 3000}
-	o.emit(AfterPlan(o.s, o.c, underWay[0], act.TaskPlanned{Outcome: act.Outcome{Interrupted: true}, Usage: spent})...)
+	spent := task.Usage{CostUSD: metric.MustDecimal("0.25"), ActiveMs: 3000}
+	o.emit(AfterPlan(o.s, o.c, underWay[0], api.TaskPlanned{Outcome: api.Outcome{Interrupted: true}, Usage: spent})...)
 	low := o.s.Find("low")
 	require.Equal(t, task.Planning, low.State)
 	require.Equal(t, spent, low.Cost, "what it has spent counts")
@@ -99,16 +99,16 @@ func TestAReplanWaitsForAPlace(t *testing.T) {
 
 func TestS6_APlannerCostsNoMoreThanItsTaskMay(t *testing.T) {
 	o := open(t, limits())
-	limit := evidence.MustDecimal("2")
+	limit := metric.MustDecimal("2")
 	o.c.Limits.CostUSD = &limit
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T0)
 	plan := o.next(nil)[0]
 	require.Equal(t, "2", plan.Cap.String())
-	exhausted := act.TaskPlanned{Outcome: act.Outcome{Exhausted: loop.CostUSD}, Usage: task.Usage{CostUSD: evidence.MustDecimal("1.5")}}
+	exhausted := api.TaskPlanned{Outcome: api.Outcome{Exhausted: loop.CostUSD}, Usage: task.Usage{CostUSD: metric.MustDecimal("1.5")}}
 	o.emit(AfterPlan(o.s, o.c, plan, exhausted)...)
 	plan = o.next(nil)[0]
 	require.Equal(t, "0.5", plan.Cap.String(), "it plans with what is left")
-	exhausted.Usage.CostUSD = evidence.MustDecimal("0.6")
+	exhausted.Usage.CostUSD = metric.MustDecimal("0.6")
 	o.emit(AfterPlan(o.s, o.c, plan, exhausted)...)
 	require.Empty(t, o.next(nil))
 	require.Equal(t, loop.GateBudget, o.s.Gates[0].Kind)

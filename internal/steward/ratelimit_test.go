@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/steward/task"
 )
 
 func TestARateLimitWithAKnownEndIsSleptOut(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/charter"
 	"pawl/internal/fault"
-	"pawl/internal/govern"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/loop/rules"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/task"
 )
 
 func TestS5_ASpecThatATaskBringsIsReadAsStrictlyAsALoops(t *testing.T) {
@@ -81,7 +81,7 @@ func TestAScheduleSkipsItsSlotWhileTheTaskOfThePreviousOneIsNotOver(t *testing.T
 	for overlap, skips := range map[string]bool{"": true, charter.Skip: true, charter.Buffer: false, charter.Allow: false} {
 		o := open(t, limits())
 		o.c.Schedules = []charter.Schedule{{Name: "nightly", Overlap: overlap}}
-		slot := func(id, source string) govern.Reply {
+		slot := func(id, source string) rules.Reply {
 			reply, err := Answer(o.s, o.c, MessageSubmit, Message{Task: fmt.Appendf(nil, `{"id":%q,"body":"x","source":%q}`, id, source), Trigger: &task.Trigger{Name: "nightly", From: "schedule"}})
 			require.NoError(t, err)
 			o.emit(reply.Events...)

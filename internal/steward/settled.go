@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"pawl/internal/charter"
-	"pawl/internal/detect"
-	"pawl/internal/evidence"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/metric"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/stuck"
+	"pawl/internal/steward/task"
 )
 
 // BySteward is the author of an answer that closes a gate which nobody has to answer any more.
@@ -33,7 +33,7 @@ func (n *next) settle() {
 			case g.Kind == loop.GateBudget:
 				why = "the loops have done every step meanwhile, so the task needs no more money"
 				n.events = append(n.events, settled(g, why))
-			case g.Kind == GateStuck && g.About == detect.Executing:
+			case g.Kind == GateStuck && g.About == stuck.Executing:
 				why = "the loops have done every step meanwhile, so no check-in is due"
 				n.events = append(n.events, settled(g, why))
 			default:
@@ -118,6 +118,6 @@ func tight(s State, c charter.Charter, id string) []loop.Event {
 	}
 	return []loop.Event{{Type: loop.Warned, Task: id, Reason: fmt.Sprintf(
 		"this plan has %s and %s; the limit is %d (limits.actions). A task that exceeds it stops and asks, even if it makes progress",
-		evidence.Counted(len(t.Plan.Steps), "step"), takes, limit,
+		metric.Counted(len(t.Plan.Steps), "step"), takes, limit,
 	)}}
 }

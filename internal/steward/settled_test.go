@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/act"
-	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/loop/api"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
-	"pawl/internal/task"
+	"pawl/internal/steward/task"
 )
 
 // A loop may complete after the iteration that used up the money and before the pause that follows.
@@ -20,7 +20,7 @@ func TestS6_ABudgetGateIsClosedWhenItsTaskNeedsNoMoreMoney(t *testing.T) {
 	for name, steps := range map[string]int{"the last step": 1, "a step before the last": 2} {
 		t.Run(name, func(t *testing.T) {
 			c := limits()
-			c.Limits.CostUSD = new(evidence.MustDecimal("1"))
+			c.Limits.CostUSD = new(metric.MustDecimal("1"))
 			o := open(t, c)
 			plan := []task.Step{{ID: "one", Kind: "deliver"}}
 			if steps == 2 {
@@ -29,7 +29,7 @@ func TestS6_ABudgetGateIsClosedWhenItsTaskNeedsNoMoreMoney(t *testing.T) {
 			o.submit(task.Task{ID: "a", Body: "x"}, task.T3, plan...)
 			o.settle()
 			o.child(task.ChildEvent{Loop: "s-a-one", Event: task.IterationEnded, Result: &task.ChildResult{
-				Status: "running", Kept: true, Usage: task.Usage{CostUSD: evidence.MustDecimal("1.5")},
+				Status: "running", Kept: true, Usage: task.Usage{CostUSD: metric.MustDecimal("1.5")},
 			}})
 			o.next(nil)
 			require.Equal(t, loop.GateBudget, o.s.Gates[0].Kind)
@@ -189,7 +189,7 @@ func TestS5_ATaskWhoseNextStepBeginsGivesWayToNobody(t *testing.T) {
 }
 
 func TestS3_SeveralProblemsAreAList(t *testing.T) {
-	asked := func(p act.TaskPlanned) loop.Gate {
+	asked := func(p api.TaskPlanned) loop.Gate {
 		o := open(t, limits())
 		o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
 		plan := o.next(nil)[0]
@@ -197,21 +197,21 @@ func TestS3_SeveralProblemsAreAList(t *testing.T) {
 		require.Equal(t, []string{Replan, Cancel}, o.s.Gates[0].Choices)
 		return o.s.Gates[0]
 	}
-	g := asked(act.TaskPlanned{Problems: []string{"one", "two\nlines"}})
+	g := asked(api.TaskPlanned{Problems: []string{"one", "two\nlines"}})
 	first, points := g.Listed()
 	require.Equal(t, `"a": the plan is not valid:`, first)
 	require.Equal(t, []string{"one", "two lines"}, points)
 	require.Equal(t, `"a": the plan is not valid: one; two lines`, g.Summary)
 
-	g = asked(act.TaskPlanned{Unclear: []string{"which page?"}, Plan: &task.Plan{Hash: "h", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3})
+	g = asked(api.TaskPlanned{Unclear: []string{"which page?"}, Plan: &task.Plan{Hash: "h", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3})
 	require.Equal(t, `"a": the planner asks: which page?`, g.Summary, "it asks, although there is a plan")
 
-	g = asked(act.TaskPlanned{Blockers: []string{"only one"}})
+	g = asked(api.TaskPlanned{Blockers: []string{"only one"}})
 	first, points = g.Listed()
 	require.Equal(t, `"a": it is blocked: only one`, first)
 	require.Empty(t, points)
 
-	g = asked(act.TaskPlanned{Problems: slices.Repeat([]string{strings.Repeat("x", 600)}, 100)})
+	g = asked(api.TaskPlanned{Problems: slices.Repeat([]string{strings.Repeat("x", 600)}, 100)})
 	_, points = g.Listed()
 	require.Equal(t, "and 98 more", points[len(points)-1])
 	require.Less(t, len(g.Summary), 2000)

@@ -6,7 +6,7 @@ import (
 
 	"pawl/internal/loop"
 	"pawl/internal/spec"
-	"pawl/internal/task"
+	"pawl/internal/steward/task"
 )
 
 // Standing returns the state with Standstill set for each task: why nothing runs for it although it is planned or

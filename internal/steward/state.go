@@ -1,19 +1,15 @@
-// Package steward is the machine of a steward (S): its state, the events that change it, its transition table with the
-// evidence for each transition, and every decision: what a message does and what happens next. The package is pure; it
-// knows no Temporal, no repository and no clock. Start reading at State, then Apply (what events do), Next (what to do)
-// and Answer (what people say).
 package steward
 
 import (
 	"slices"
 	"time"
 
-	"pawl/internal/assess"
-	"pawl/internal/detect"
-	"pawl/internal/evidence"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/metric"
+	"pawl/internal/steward/risk"
+	"pawl/internal/steward/stuck"
+	"pawl/internal/steward/task"
 )
 
 // The lengths of the bounded lists in the state. Their full counts are in fields of their own.
@@ -98,7 +94,7 @@ type Task struct {
 	ProgressAt  time.Time     `json:"progressAt,omitzero"`
 	Retries     int           `json:"retries"`
 	Log         []task.Action `json:"log,omitempty"` // the last KeepActions actions
-	Window      detect.Window `json:"window,omitzero"`
+	Window      stuck.Window  `json:"window,omitzero"`
 	Tripped     string        `json:"tripped,omitempty"`     // the rule that stopped it
 	Interrupted string        `json:"interrupted,omitempty"` // the task to which it gives way
 	Standstill  string        `json:"standstill,omitempty"`  // why nothing runs for it; only queries say so (Standing)
@@ -108,17 +104,17 @@ type Task struct {
 	Until      time.Time   `json:"until,omitzero"` // when an agent's rate limit ends; it sleeps until then
 	Cost       task.Usage  `json:"cost"`
 	// ExecutingMs is how long its loops have worked (S8). Its Cost includes the time of its planners too.
-	ExecutingMs int64             `json:"executingMs,omitempty"`
-	CostLimit   *evidence.Decimal `json:"costLimit,omitempty"` // as raised by a person
-	Outcome     string            `json:"outcome"`             // done or cancelled; "" until it is over
-	Reason      string            `json:"reason,omitempty"`
-	Base        string            `json:"base,omitempty"`     // the commit that its work starts from
-	Head        string            `json:"head,omitempty"`     // the last commit of its work
-	Proposal    string            `json:"proposal,omitempty"` // the hash of its one proposal
-	Submitted   time.Time         `json:"submittedAt,omitzero"`
-	Began       time.Time         `json:"beganAt,omitzero"`
-	Ended       time.Time         `json:"endedAt,omitzero"`
-	Since       time.Time         `json:"since,omitzero"` // when it entered its state
+	ExecutingMs int64           `json:"executingMs,omitempty"`
+	CostLimit   *metric.Decimal `json:"costLimit,omitempty"` // as raised by a person
+	Outcome     string          `json:"outcome"`             // done or cancelled; "" until it is over
+	Reason      string          `json:"reason,omitempty"`
+	Base        string          `json:"base,omitempty"`     // the commit that its work starts from
+	Head        string          `json:"head,omitempty"`     // the last commit of its work
+	Proposal    string          `json:"proposal,omitempty"` // the hash of its one proposal
+	Submitted   time.Time       `json:"submittedAt,omitzero"`
+	Began       time.Time       `json:"beganAt,omitzero"`
+	Ended       time.Time       `json:"endedAt,omitzero"`
+	Since       time.Time       `json:"since,omitzero"` // when it entered its state
 }
 
 // PersonsTier returns the tier that a person set, also by the charter, or "".
@@ -132,7 +128,7 @@ func (t Task) PersonsTier() task.Tier {
 // needs returns the reasons why a person has to approve the task's plan (S4), even if a person has approved it.
 func (t Task) needs() []string {
 	if len(t.Plan.Needs) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person set that tier after the assessment
-		return []string{assess.NeedTier + string(t.Tier)}
+		return []string{risk.NeedTier + string(t.Tier)}
 	}
 	return t.Plan.Needs
 }
@@ -222,7 +218,7 @@ type Step struct {
 	Usage   task.Usage  `json:"usage,omitzero"`
 	Asks    *WaitingFor `json:"asks,omitempty"` // the question of its loop that waits for a person
 	// Cap is what its loop may cost; nil means no limit.
-	Cap *evidence.Decimal `json:"cap,omitempty"`
+	Cap *metric.Decimal `json:"cap,omitempty"`
 	// Kept is the branch of an earlier attempt from whose work the next one continues, and KeptHead its head.
 	Kept     string `json:"kept,omitempty"`
 	KeptHead string `json:"keptHead,omitempty"`

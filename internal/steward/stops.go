@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/assess"
-	"pawl/internal/charter"
-	"pawl/internal/detect"
-	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/metric"
 	"pawl/internal/spec"
-	"pawl/internal/task"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/risk"
+	"pawl/internal/steward/stuck"
+	"pawl/internal/steward/task"
 )
 
 // The names of the stop conditions, as they appear in the evidence of a waiting task.
@@ -208,8 +208,8 @@ func (n *next) unlawful(t Task, j Job) string {
 	if err != nil {
 		return fmt.Sprintf("the step %s is not valid any more: %s", j.Step.ID, loop.Clip(strings.ReplaceAll(err.Error(), "\n", "; "), 500))
 	}
-	for _, command := range assess.Commands(sp) {
-		if ok, why := assess.Allowed(n.charter, command); !ok {
+	for _, command := range risk.Commands(sp) {
+		if ok, why := risk.Allowed(n.charter, command); !ok {
 			return fmt.Sprintf("the step %s may not use the command `%s`: %s", j.Step.ID, loop.Clip(command, LongCommand), why)
 		}
 	}
@@ -252,8 +252,8 @@ func (n *next) waitsForMoney(t Task, why string) {
 
 // circle returns the first exceeded limit of loop detection, or nil; with checkIn, that between iterations.
 func (n *next) circle(t Task, checkIn bool) *task.Finding {
-	for _, f := range detect.Check(t.Window, n.charter.Limits, t.State) {
-		if f.Stop && checkIn == (f.Rule == detect.Executing) {
+	for _, f := range stuck.Check(t.Window, n.charter.Limits, t.State) {
+		if f.Stop && checkIn == (f.Rule == stuck.Executing) {
 			return &f
 		}
 	}
@@ -261,7 +261,7 @@ func (n *next) circle(t Task, checkIn bool) *task.Finding {
 		if limit := n.charter.Limits.Retries; st.Failed > limit && !checkIn {
 			return &task.Finding{
 				Rule: "retries", Stop: true, Count: int64(st.Failed), Limit: int64(limit), State: t.State, Action: "step " + st.ID,
-				Text: fmt.Sprintf("the step %s has failed %s (%s); limits.retries is %d", st.ID, evidence.Counted(st.Failed, "time"), lastError(t, st.ID), limit),
+				Text: fmt.Sprintf("the step %s has failed %s (%s); limits.retries is %d", st.ID, metric.Counted(st.Failed, "time"), lastError(t, st.ID), limit),
 			}
 		}
 	}
@@ -316,6 +316,6 @@ func (n *next) afterNothing(t Task, _ Job) string {
 // stopOf has the stop conditions of the rules of loop detection, and of the steward itself, that do not mean a circle.
 var stopOf = map[string]string{
 	StopGuardrail: StopGuardrail, StopConflict: StopConflict, StopResources: StopResources,
-	detect.Executing: StopCheckIn, "halted": StopPerson, "blocked": StopDependency, "rejected": StopAmbiguity,
+	stuck.Executing: StopCheckIn, "halted": StopPerson, "blocked": StopDependency, "rejected": StopAmbiguity,
 	"marked": StopApproval,
 }

@@ -10,12 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/act"
-	"pawl/internal/charter"
-	"pawl/internal/detect"
-	"pawl/internal/evidence"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/loop/api"
+	"pawl/internal/metric"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/stuck"
+	"pawl/internal/steward/task"
 )
 
 // readyFor returns a state in which the action may be done.
@@ -40,7 +40,7 @@ func readyFor(do Do) (State, charter.Charter, Job) {
 func TestS6_EveryStopConditionIsCheckedBeforeEveryAction(t *testing.T) {
 	actions := []Do{Plan, Begin, Join, Adopt, Propose, Tell}
 	all, starts, working := actions, []Do{Begin, Join, Adopt}, []Do{Plan, Begin, Join, Adopt, Tell}
-	ten := evidence.MustDecimal("10")
+	ten := metric.MustDecimal("10")
 	cases := []struct {
 		name   string
 		stop   string // "" if the action is no longer wanted, or not yet; nobody is asked
@@ -71,16 +71,16 @@ func TestS6_EveryStopConditionIsCheckedBeforeEveryAction(t *testing.T) {
 		}},
 		{"the money is spent", StopResources, working, func(_ *State, c *charter.Charter, t *Task) { c.Limits.CostUSD, t.Cost.CostUSD = &ten, ten }},
 		{"money is left", "", nil, func(_ *State, c *charter.Charter, t *Task) {
-			c.Limits.CostUSD, t.Cost.CostUSD = &ten, evidence.MustDecimal("9.99")
+			c.Limits.CostUSD, t.Cost.CostUSD = &ten, metric.MustDecimal("9.99")
 		}},
 		{"it goes in circles", StopCircle, working, func(_ *State, c *charter.Charter, t *Task) {
-			t.Window = detect.Window{SinceProgress: c.Limits.NoProgress + 1}
+			t.Window = stuck.Window{SinceProgress: c.Limits.NoProgress + 1}
 		}},
 		{"it comes to a limit", "", nil, func(_ *State, c *charter.Charter, t *Task) {
-			t.Window = detect.Window{SinceProgress: c.Limits.NoProgress}
+			t.Window = stuck.Window{SinceProgress: c.Limits.NoProgress}
 		}},
 		{"an hour without a milestone", StopCheckIn, working, func(_ *State, c *charter.Charter, t *Task) {
-			t.Window = detect.Window{ExecutingMs: c.Limits.Executing.D().Milliseconds() + 1}
+			t.Window = stuck.Window{ExecutingMs: c.Limits.Executing.D().Milliseconds() + 1}
 		}},
 		{"what comes before was cancelled", StopDependency, []Do{Plan}, func(_ *State, _ *charter.Charter, t *Task) { t.After = []string{"gone"} }},
 		{"it sleeps", "", []Do{Plan, Begin, Join, Adopt}, func(_ *State, _ *charter.Charter, t *Task) { t.Until = time.Unix(1e9, 0) }},
@@ -150,7 +150,7 @@ func TestS6_TheImmediateStopsAreEvents(t *testing.T) {
 		},
 		StopResources: {
 			func(o *office) {
-				ten := evidence.MustDecimal("10")
+				ten := metric.MustDecimal("10")
 				o.c.Limits.CostUSD = &ten
 				o.child(task.ChildEvent{Loop: "s-a-x", Event: task.IterationEnded, Result: &task.ChildResult{Kept: true, Usage: task.Usage{CostUSD: ten}}})
 			},
@@ -165,7 +165,7 @@ func TestS6_TheImmediateStopsAreEvents(t *testing.T) {
 		},
 		StopConflict: {
 			func(o *office) {
-				o.emit(AfterValidation(o.s, o.c, act.Validated{Drift: []task.Drift{{Name: task.DriftLedger, What: "ref", Text: "the ledger was moved"}}})...)
+				o.emit(AfterValidation(o.s, o.c, api.Validated{Drift: []task.Drift{{Name: task.DriftLedger, What: "ref", Text: "the ledger was moved"}}})...)
 			},
 			func(o *office) { require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep})) },
 		},
@@ -217,7 +217,7 @@ func TestS8_CirclesAreFoundWhileAnotherLoopAsks(t *testing.T) {
 	}
 	require.Len(t, o.s.Gates, 1)
 	require.Equal(t, GateStuck, o.s.Gates[0].Kind)
-	require.Equal(t, detect.NoProgress, o.s.Gates[0].About)
+	require.Equal(t, stuck.NoProgress, o.s.Gates[0].About)
 	require.Equal(t, "paused", o.loops["s-a-y"])
 	o.answerAt("s-a-x")
 	o.settle()
@@ -230,7 +230,7 @@ func TestS8_CirclesAreFoundWhileAnotherLoopAsks(t *testing.T) {
 // A person lets a task continue that a limit has stopped, at once or after stepping in: it does not stop again at once.
 func TestS9_ALimitCountsAnewAfterAPersonHasLetTheTaskContinue(t *testing.T) {
 	for rule, reach := range map[string]func(*office){
-		detect.NoProgress: func(o *office) {
+		stuck.NoProgress: func(o *office) {
 			for n := range o.c.Limits.NoProgress {
 				o.iterate("s-a-one", false, fmt.Sprint(n))
 			}
@@ -306,7 +306,7 @@ func TestGuidanceAndWarningsReachTheLoopAtWork(t *testing.T) {
 func TestS13_ATaskEndsWithTheTimeThatItsLoopsHaveWorked(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
-	plan := act.TaskPlanned{Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3}
+	plan := api.TaskPlanned{Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3}
 	plan.Usage.ActiveMs = 9000
 	o.emit(AfterPlan(o.s, o.c, o.next(nil)[0], plan)...)
 	o.settle()
@@ -337,8 +337,8 @@ func TestOneWarningNamesAllTasksOnTheSameFiles(t *testing.T) {
 	}
 	o.settle()
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
-	plan := func(meets ...act.Meeting) (said []string) {
-		for _, e := range AfterPlan(o.s, o.c, o.next(nil)[0], act.TaskPlanned{
+	plan := func(meets ...api.Meeting) (said []string) {
+		for _, e := range AfterPlan(o.s, o.c, o.next(nil)[0], api.TaskPlanned{
 			Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3, Meets: meets,
 		}) {
 			if e.Type == loop.Warned {
@@ -348,15 +348,15 @@ func TestOneWarningNamesAllTasksOnTheSameFiles(t *testing.T) {
 		return said
 	}
 	require.Equal(t, []string{"other tasks may change the same files: one, three (work/a); two (new files in docs/**)"},
-		plan(act.Meeting{Task: "one", On: "work/a"}, act.Meeting{Task: "over", On: "work/a"}, act.Meeting{Task: "two", On: "new files in docs/**"}, act.Meeting{Task: "three", On: "work/a"}))
-	require.Empty(t, plan(act.Meeting{Task: "over", On: "work/a"}))
+		plan(api.Meeting{Task: "one", On: "work/a"}, api.Meeting{Task: "over", On: "work/a"}, api.Meeting{Task: "two", On: "new files in docs/**"}, api.Meeting{Task: "three", On: "work/a"}))
+	require.Empty(t, plan(api.Meeting{Task: "over", On: "work/a"}))
 
-	var same, apart []act.Meeting
+	var same, apart []api.Meeting
 	for i := range 7 {
 		name := fmt.Sprintf("t%d", i)
 		o.submit(task.Task{ID: name, Body: "x"}, task.T1)
-		same = append(same, act.Meeting{Task: name, On: "work/a"})
-		apart = append(apart, act.Meeting{Task: name, On: name})
+		same = append(same, api.Meeting{Task: name, On: "work/a"})
+		apart = append(apart, api.Meeting{Task: name, On: name})
 	}
 	require.Equal(t, []string{"other tasks may change the same files: t0, t1, t2, t3, t4 and 2 more (work/a)"}, plan(same...))
 	require.Equal(t, []string{"other tasks may change the same files: t0 (t0); t1 (t1); t2 (t2); t3 (t3); t4 (t4); and in 2 more places"}, plan(apart...))
@@ -398,7 +398,7 @@ func TestAPersonsOwnPauseEndsWithAPersonAlone(t *testing.T) {
 }
 
 func TestAStepGoesOnFromTheWorkThatAnEarlierTryHasKept(t *testing.T) {
-	ten := evidence.MustDecimal("10")
+	ten := metric.MustDecimal("10")
 	for _, row := range []struct {
 		code, head string
 		kept       bool
@@ -442,14 +442,14 @@ func TestS6_WorkThatCannotBeJoinedIsAConflict(t *testing.T) {
 	o.end("s-a-y", "completed", "")
 	_, jobs := Next(o.s, o.c, nil)
 	require.Len(t, jobs, 1)
-	o.emit(AfterJoin(o.s, o.c, jobs[0], act.Joined{Conflicts: []string{"main.go"}})...)
+	o.emit(AfterJoin(o.s, o.c, jobs[0], api.Joined{Conflicts: []string{"main.go"}})...)
 	a := o.s.Find("a")
 	require.Equal(t, task.Waiting, a.State)
 	require.Equal(t, StopConflict, a.Stop)
 	require.Equal(t, "conflict", a.Log[len(a.Log)-1].Outcome, "a join is an action, and recorded")
 	require.Contains(t, o.s.Gates[0].Summary, "main.go")
 	o.answer("a", loop.MessageAnswer, Message{Choice: Intervene})
-	o.validated(act.Validated{Drift: []task.Drift{{Name: task.DriftLedger, What: "refs/pawl-ledger/s", Text: "it was moved"}}})
+	o.validated(api.Validated{Drift: []task.Drift{{Name: task.DriftLedger, What: "refs/pawl-ledger/s", Text: "it was moved"}}})
 	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
 	require.Equal(t, task.Waiting, o.s.Find("a").State, "the answer about the ledger is not for a task that a person has stepped into")
 	require.Len(t, o.s.Open(), 1)
@@ -458,9 +458,9 @@ func TestS6_WorkThatCannotBeJoinedIsAConflict(t *testing.T) {
 }
 
 func TestCancelAnswersADriftThatATaskIsConcernedBy(t *testing.T) {
-	drift := act.Validated{Drift: []task.Drift{{Name: task.DriftEngine, What: "s-a-one", Text: "gone"}}}
+	drift := api.Validated{Drift: []task.Drift{{Name: task.DriftEngine, What: "s-a-one", Text: "gone"}}}
 	o := open(t, limits())
-	o.emit(AfterValidation(o.s, o.c, act.Validated{Drift: []task.Drift{{Name: task.DriftCI, What: "main", Text: "CI fails"}}})...)
+	o.emit(AfterValidation(o.s, o.c, api.Validated{Drift: []task.Drift{{Name: task.DriftCI, What: "main", Text: "CI fails"}}})...)
 	require.Equal(t, []string{Keep}, o.s.Gates[0].Choices, "there is no task that cancel could end")
 	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
@@ -481,8 +481,8 @@ func TestCancelAnswersADriftThatATaskIsConcernedBy(t *testing.T) {
 // again.
 func TestS12_DriftThatHasPassedIsSaidAndItsGateStaysForAPerson(t *testing.T) {
 	o := open(t, limits())
-	failing := act.Validated{Drift: []task.Drift{{Name: task.DriftCI, What: "main", Theirs: "1", Text: "CI of main fails: build"}}}
-	well := act.Validated{Well: []task.Drift{{Name: task.DriftCI, What: "main", Text: "CI of main is well again"}}}
+	failing := api.Validated{Drift: []task.Drift{{Name: task.DriftCI, What: "main", Theirs: "1", Text: "CI of main fails: build"}}}
+	well := api.Validated{Well: []task.Drift{{Name: task.DriftCI, What: "main", Text: "CI of main is well again"}}}
 	says := func() string {
 		require.Len(t, o.s.Gates, 1)
 		require.Len(t, o.s.Drift, 1)
@@ -495,7 +495,7 @@ func TestS12_DriftThatHasPassedIsSaidAndItsGateStaysForAPerson(t *testing.T) {
 	o.validated(failing)
 	gate := o.s.Gates[0].ID
 	require.Equal(t, "CI of main fails: build", says())
-	o.validated(act.Validated{})
+	o.validated(api.Validated{})
 	require.Equal(t, "CI of main fails: build", says(), "nobody could look")
 	o.validated(well)
 	passed := "CI of main is well again (found before: CI of main fails: build)"
@@ -530,7 +530,7 @@ func TestWhatALoopSpendsWhoseTaskIsOverCounts(t *testing.T) {
 	require.Equal(t, loop.MessageHalt, jobs[0].Message)
 	require.Empty(t, o.next(nil), "the loop has its place until it has ended")
 	o.loops["s-a-one"] = "ended"
-	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildEnded, Result: &task.ChildResult{Status: "halted", Usage: task.Usage{CostUSD: evidence.MustDecimal("2")}}})
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildEnded, Result: &task.ChildResult{Status: "halted", Usage: task.Usage{CostUSD: metric.MustDecimal("2")}}})
 	require.Equal(t, "2", o.s.Find("a").Cost.CostUSD.String())
 	require.Equal(t, "2", o.s.Usage.CostUSD.String())
 	o.settle()
@@ -541,7 +541,7 @@ func TestWhatPeopleAreToldIsSaidOnce(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)
 	plan := o.next(nil)[0]
-	o.emit(AfterPlan(o.s, o.c, plan, act.TaskPlanned{
+	o.emit(AfterPlan(o.s, o.c, plan, api.TaskPlanned{
 		Plan: &task.Plan{Hash: fmt.Sprintf("%064d", 1), Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T1, TierBy: "rules", Governs: true,
 		Why: []string{"T1: RULES.md may change, and your spec calls it a governance file (governance)", "T2: go.mod: which third-party code is used (dependencies)"},
 	})...)

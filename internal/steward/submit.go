@@ -7,34 +7,34 @@ import (
 	"strconv"
 	"strings"
 
-	"pawl/internal/charter"
 	"pawl/internal/fault"
-	"pawl/internal/govern"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/loop/rules"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/task"
 )
 
 // submit adds a task. A task whose ID or dedupe key is known already is the same task.
-func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
+func submit(s State, c charter.Charter, m Message) (rules.Reply, error) {
 	if len(m.Task) == 0 || string(m.Task) == "null" {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "submit needs a task").Advise(`Give it: {"task": {"title": "…", "body": "…"}}.`)
+		return rules.Reply{}, fault.New(fault.InvalidMessage, "submit needs a task").Advise(`Give it: {"task": {"title": "…", "body": "…"}}.`)
 	}
 	t, err := task.DecodeTask(m.Task, charter.Specs)
 	if err != nil {
-		return govern.Reply{}, err
+		return rules.Reply{}, err
 	}
 	if known := s.known(t); known != nil {
-		reply := govern.Reply{Text: s.again(*known, t)}
+		reply := rules.Reply{Text: s.again(*known, t)}
 		if m.Trigger != nil {
 			reply.Events = []loop.Event{triggered(m, known.Task, "duplicate")}
 		}
 		return reply, nil
 	}
 	if missed := s.overlapping(c, t); missed != "" {
-		return govern.Reply{Text: missed, Events: []loop.Event{triggered(m, "", "missed: "+missed)}}, nil
+		return rules.Reply{Text: missed, Events: []loop.Event{triggered(m, "", "missed: "+missed)}}, nil
 	}
 	if len(s.Queue) >= c.Limits.Queue && m.Trigger == nil { // a schedule or trigger can't be told to try again later
-		return govern.Reply{}, fault.New(fault.QueueFull, "the queue is full (limits.queue: %d)", c.Limits.Queue).
+		return rules.Reply{}, fault.New(fault.QueueFull, "the queue is full (limits.queue: %d)", c.Limits.Queue).
 			Advise("Submit the task again later.")
 	}
 	var without []loop.Event
@@ -49,7 +49,7 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 	}
 	derived := t.ID == ""
 	if t, err = task.Admit(t, func(id string) bool { return s.knownBy(Key("id "+id)) != nil }); err != nil {
-		return govern.Reply{}, err
+		return rules.Reply{}, err
 	}
 	if derived {
 		t.ID = s.unused(t.ID)
@@ -80,7 +80,7 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 		}
 		text += map[bool]string{true: " is done", false: " are done"}[n == 1]
 	}
-	return govern.Reply{Text: text, Events: events}, nil
+	return rules.Reply{Text: text, Events: events}, nil
 }
 
 func triggered(m Message, id, result string) loop.Event {

@@ -8,17 +8,17 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/act"
-	"pawl/internal/charter"
-	"pawl/internal/evidence"
-	"pawl/internal/incoming"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/loop/api"
+	"pawl/internal/metric"
+	"pawl/internal/steward/charter"
+	"pawl/internal/steward/delivery"
+	"pawl/internal/steward/task"
 )
 
 // AfterRecord returns what follows from what an entry of the ledger found in the project: governance files that have
 // changed, so that plans are assessed again (S12), and drift.
-func AfterRecord(s State, out act.TasksRecorded) (events []loop.Event) {
+func AfterRecord(s State, out api.TasksRecorded) (events []loop.Event) {
 	if out.Governance != "" && out.Governance != s.Governance {
 		events = append(events, loop.Event{
 			Type: loop.Warned, Governance: out.Governance, Reason: "the governance files have changed: plans are assessed again before their next steps start",
@@ -38,7 +38,7 @@ func (s State) Unanswered(before State, found []task.Drift) []task.Drift {
 
 // AfterValidation returns what follows from comparing the world with the record (S11, S12): drift, contradictions
 // within the state, slots that schedules missed, and health checks that fail (S5).
-func AfterValidation(s State, c charter.Charter, v act.Validated) []loop.Event {
+func AfterValidation(s State, c charter.Charter, v api.Validated) []loop.Event {
 	v.Drift = append(slices.Clip(v.Drift), s.contradictions()...)
 	v.Well = append(slices.Clip(v.Well), s.consistent()...)
 	events := []loop.Event{{Type: loop.StewardValidated, Reason: found(v), Head: v.Base, Governance: v.Governance, Remote: v.Remote, Missed: v.Missed, Slots: v.Slots}}
@@ -46,7 +46,7 @@ func AfterValidation(s State, c charter.Charter, v act.Validated) []loop.Event {
 	for _, name := range slices.Sorted(maps.Keys(v.Missed)) {
 		if n := v.Missed[name] - s.Missed[name]; n > 0 {
 			events = append(events, loop.Event{Type: loop.TriggerReceived, Trigger: &task.Trigger{
-				Name: name, From: "schedule", Result: "missed: " + evidence.Counted(n, "slot") + " came later than the catch-up window allows",
+				Name: name, From: "schedule", Result: "missed: " + metric.Counted(n, "slot") + " came later than the catch-up window allows",
 			}})
 		}
 	}
@@ -64,7 +64,7 @@ const (
 
 // examined returns what follows from a health check. The first failure submits a task; further failures do so only
 // after the check was well again. seq is the number of the ledger's last event.
-func examined(s State, c charter.Charter, h act.Health, seq string) []loop.Event {
+func examined(s State, c charter.Charter, h api.Health, seq string) []loop.Event {
 	known, ill := s.Ill[h.Name]
 	tr := task.Trigger{Name: h.Name, From: charter.Health, Result: Healthy, Task: known}
 	if h.Ill == "" {
@@ -78,7 +78,7 @@ func examined(s State, c charter.Charter, h act.Health, seq string) []loop.Event
 		return nil
 	}
 	tr.Result, tr.Delivery = Failing, seq // no earlier failure has this number
-	work, wanted, err := incoming.Fill(h.Name, c.Triggers[i].Task, incoming.Event{
+	work, wanted, err := delivery.Fill(h.Name, c.Triggers[i].Task, delivery.Event{
 		Key: h.Name + " " + tr.Delivery, Delivery: tr.Delivery, Title: "The health check " + h.Name + " fails", Body: h.Ill, Name: h.Name, Action: Failing,
 	})
 	failed := []loop.Event{{Type: loop.TriggerReceived, Trigger: &tr}}
@@ -266,10 +266,10 @@ func (s Step) on(branch string) bool {
 	return s.Branch != "" && (branch == s.Branch || branch == strings.TrimPrefix(s.Branch, "refs/heads/"))
 }
 
-func found(v act.Validated) string {
+func found(v api.Validated) string {
 	text := "everything is as recorded"
 	if n := len(v.Drift); n > 0 {
-		text = evidence.Counted(n, "difference")
+		text = metric.Counted(n, "difference")
 	}
 	if v.Remote != "" {
 		text += "; " + v.Remote

@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/act"
-	"pawl/internal/evidence"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/loop/api"
+	"pawl/internal/metric"
+	"pawl/internal/steward/task"
 )
 
 // TestEveryWayToAnswerThatPeopleAreShownIsAccepted, and every task that waits has one, whatever has happened before.
@@ -25,7 +25,7 @@ func TestEveryWayToAnswerThatPeopleAreShownIsAccepted(t *testing.T) {
 		c := limits()
 		c.Limits.Parallel = 1 + r.IntN(3)
 		if r.IntN(2) == 0 {
-			c.Limits.CostUSD = new(evidence.MustDecimal("5"))
+			c.Limits.CostUSD = new(metric.MustDecimal("5"))
 		}
 		o := open(t, c)
 		seq := int64(0)
@@ -44,10 +44,10 @@ func TestEveryWayToAnswerThatPeopleAreShownIsAccepted(t *testing.T) {
 						d.What = pick(slices.Sorted(maps.Keys(o.loops))...)
 					}
 				}
-				if v := (act.Validated{Drift: []task.Drift{d}}); r.IntN(4) > 0 {
+				if v := (api.Validated{Drift: []task.Drift{d}}); r.IntN(4) > 0 {
 					o.validated(v)
 				} else {
-					o.validated(act.Validated{Well: v.Drift})
+					o.validated(api.Validated{Well: v.Drift})
 				}
 			case 3:
 				if len(o.s.Tasks) > 0 {
@@ -75,7 +75,7 @@ func TestEveryWayToAnswerThatPeopleAreShownIsAccepted(t *testing.T) {
 				}
 				id := pick(running...)
 				seq++
-				e := task.ChildEvent{Loop: id, Seq: seq, Event: task.IterationEnded, Result: &task.ChildResult{Status: "running", Kept: r.IntN(3) == 0, Reason: "no", Usage: task.Usage{CostUSD: evidence.MustDecimal(fmt.Sprint(r.IntN(4) * r.IntN(6)))}}}
+				e := task.ChildEvent{Loop: id, Seq: seq, Event: task.IterationEnded, Result: &task.ChildResult{Status: "running", Kept: r.IntN(3) == 0, Reason: "no", Usage: task.Usage{CostUSD: metric.MustDecimal(fmt.Sprint(r.IntN(4) * r.IntN(6)))}}}
 				switch r.IntN(9) {
 				case 0:
 					o.asks(id)

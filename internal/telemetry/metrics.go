@@ -22,10 +22,10 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/opentelemetry"
 
-	"pawl/internal/kind"
+	"pawl/internal/lib/must"
 	"pawl/internal/loop"
-	"pawl/internal/must"
-	"pawl/internal/span"
+	"pawl/internal/spec/kind"
+	"pawl/internal/telemetry/span"
 )
 
 // seconds are the bounds of every histogram in seconds. OpenTelemetry's default is meant for milliseconds and would put

@@ -1,7 +1,3 @@
-// Package telemetry shows what pawl does: as metrics at a Prometheus endpoint, and as traces for an OpenTelemetry
-// receiver. It is off by default, and the methods of a nil *Telemetry do nothing. It never decides anything and never
-// delays a loop: it drops what it can't deliver. None of it runs in a workflow: it learns of loops from the events that
-// activities append to their ledgers. Start at Start, then Appended.
 package telemetry
 
 import (
@@ -19,11 +15,11 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.temporal.io/sdk/client"
 
-	"pawl/internal/kind"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/span"
+	"pawl/internal/spec/kind"
 	"pawl/internal/steward"
+	"pawl/internal/telemetry/span"
 )
 
 // Settings say what is shown, and where. The zero value shows nothing.

@@ -23,11 +23,11 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 
-	"pawl/internal/evidence"
 	"pawl/internal/loop"
-	"pawl/internal/phase"
+	"pawl/internal/metric"
+	"pawl/internal/spec/phase"
 	"pawl/internal/steward"
-	"pawl/internal/task"
+	"pawl/internal/steward/task"
 	"pawl/internal/telemetry"
 )
 
@@ -114,7 +114,7 @@ func scrape(t *testing.T, address string) string {
 // pages returns the entries of a loop's ledger: up to the contract gate, one iteration, the end.
 func pages() [][]loop.Event {
 	gate := &loop.Gate{ID: "contract-3", Kind: loop.GateContract, OpenedAt: noon}
-	usage := &loop.Usage{ActiveMs: 1500, AgentCalls: 1, ToolCalls: 4, InputTokens: 100, OutputTokens: 20, CostUSD: evidence.MustDecimal("0.25")}
+	usage := &loop.Usage{ActiveMs: 1500, AgentCalls: 1, ToolCalls: 4, InputTokens: 100, OutputTokens: 20, CostUSD: metric.MustDecimal("0.25")}
 	pages := [][]loop.Event{
 		{
 			{Type: loop.PhaseEntered, Phase: phase.Precheck},
@@ -412,9 +412,9 @@ func TestS13_AStewardsMetricsAndSpansSayWhatItsLedgerSays(t *testing.T) {
 		{Type: loop.GateClosed, Task: "a", Gate: &loop.Gate{ID: "tier-4", Kind: "tier", Task: "a", OpenedAt: begun}, Answer: &loop.Answer{Gate: "tier-4", Message: "answer"}},
 		{Type: loop.TaskEnded, Task: "a", Outcome: steward.Cancelled, Actions: 1, ExecutingMs: 2000, Usage: &loop.Usage{ActiveMs: 5000}},
 		{Type: loop.TaskSubmitted, Task: "b", Submitted: &task.Task{ID: "b"}},
-		{Type: loop.ActionTaken, Task: "b", Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "asked"}, Usage: &loop.Usage{ActiveMs: 9, ToolCalls: 3, InputTokens: 40, OutputTokens: 2, CostUSD: evidence.MustDecimal("0.25")}},
+		{Type: loop.ActionTaken, Task: "b", Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "asked"}, Usage: &loop.Usage{ActiveMs: 9, ToolCalls: 3, InputTokens: 40, OutputTokens: 2, CostUSD: metric.MustDecimal("0.25")}},
 		{Type: loop.ActionTaken, Task: "b", Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "asked"}, Usage: &loop.Usage{}}, // the task brought its plan
-		{Type: loop.TaskInterrupted, Task: "b", Usage: &loop.Usage{ToolCalls: 1, CostUSD: evidence.MustDecimal("0.5")}},
+		{Type: loop.TaskInterrupted, Task: "b", Usage: &loop.Usage{ToolCalls: 1, CostUSD: metric.MustDecimal("0.5")}},
 	} {
 		e.Seq, e.Time, e.Loop = int64(i+1), begun.Add(time.Duration(i)*time.Second), "crew"
 		s, events = s.Apply(e), append(events, e)

@@ -17,7 +17,7 @@ import (
 	"go.temporal.io/sdk/contrib/opentelemetry"
 	"go.temporal.io/sdk/interceptor"
 
-	"pawl/internal/span"
+	"pawl/internal/telemetry/span"
 )
 
 // tracers are the two sources of spans, which share one exporter. The sampler of the standard may leave out spans of

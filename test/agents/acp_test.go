@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/test/world"
+	"pawl/test/harness/world"
 )
 
 var acpAgent = world.Building("acpagent", "./test/agents/acpagent")

@@ -10,15 +10,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/program"
-	"pawl/test/world"
+	"pawl/internal/spec/agents"
+	"pawl/test/harness/world"
 )
 
 // claudeWorld makes a world whose agent is Claude Code, with a scripted model. Claude reaches the model like the real
 // one: by its name, through the sandbox's proxy and then through the proxy of this network.
 func claudeWorld(t *testing.T, script func(request) answer) (*world.World, *model) {
 	t.Helper()
-	p, _ := program.Lookup(program.Claude)
+	p, _ := agents.Lookup(agents.Claude)
 	path, _ := installed(t, p.Package, p.Version, p.Name)
 	m := newModel(t, script)
 	w := world.Alone(t, "")

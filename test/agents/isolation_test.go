@@ -9,13 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/test/world"
+	"pawl/test/harness/world"
 )
 
 // TestWhatAProgramWritesForItselfIsNoChange has a program that rewrites its own settings in its working folder, as
 // opencode does.
 func TestWhatAProgramWritesForItselfIsNoChange(t *testing.T) {
-	world.Slow(t, "the tests of internal/program know each program's files")
+	world.Slow(t, "the tests of internal/spec/agents know each program's files")
 	w := streams(t, "opencode", `echo '{"$schema":"x"}' >opencode.json; `+world.Raises+" >/dev/null; "+recorded("opencode-1.18.33"))
 	r := w.Run(0)
 	require.Equal(t, 1, r.Result.KeptCount)

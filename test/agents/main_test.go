@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"pawl/test/world"
+	"pawl/test/harness/world"
 )
 
 func TestMain(m *testing.M) {

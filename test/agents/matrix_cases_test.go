@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/program"
-	"pawl/test/world"
+	"pawl/internal/spec/agents"
+	"pawl/test/harness/world"
 )
 
 // matrixCase is one case that each program goes through: what its model does, and the results.
@@ -42,10 +42,10 @@ var cases = []matrixCase{
 	{name: "improve", plan: "shell;then=climb;cached=1000;think=20;cmd=" + url.PathEscape("sh plant.sh"), result: (*looped).counted},
 	{name: "stream", plan: "parallel;cached=1000;think=20", off: true, result: (*looped).counted},
 	{name: "acp", plan: "climb;cached=1000;think=20", acp: true, result: (*looped).counted, cannot: map[string]string{
-		program.Pi: "cannot: it does not speak the protocol",
+		agents.Pi: "cannot: it does not speak the protocol",
 	}},
 	{name: "agents of its own", plan: "nest;cached=1000;think=20", spec: doc{"approvals": doc{"tools": []string{"*", "subagents"}, "diff": "auto"}}, result: (*looped).counted, cannot: map[string]string{
-		program.Pi: "cannot: it has none",
+		agents.Pi: "cannot: it has none",
 	}},
 	{name: "deliver", plan: "deliver", spec: doc{"kind": "deliver", "verify": doc{"command": ""}, "test": doc{"command": `test "$(cat work/n)" = 42`}}, result: (*looped).delivered},
 	{name: "401", plan: "climb;fault=e401", sleeps: true},
@@ -70,7 +70,7 @@ var cases = []matrixCase{
 	{name: "kill", plan: "sleep", result: (*looped).killed},
 	{
 		name: "denied", plan: "shell;then=climb;anyway=TOOL;cmd=" + url.PathEscape("echo bad >work/other"), spec: doc{"approvals": doc{"tools": []string{"read", "edit"}, "diff": "auto"}},
-		cannot: map[string]string{program.Codex: "cannot: its shell can't be withheld, and such a spec is refused"}, result: (*looped).denied,
+		cannot: map[string]string{agents.Codex: "cannot: its shell can't be withheld, and such a spec is refused"}, result: (*looped).denied,
 	},
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/program"
-	"pawl/test/world"
+	"pawl/internal/spec/agents"
+	"pawl/test/harness/world"
 )
 
 // serve starts the model server.
@@ -67,7 +67,7 @@ func (m *matrix) hostile() {
 // marks says for each program whether anything of the repository's settings has run, or whether what its shell has
 // planted is in the user's home. Each setting is for one program only.
 func (m *matrix) marks() {
-	for _, p := range program.Table {
+	for _, p := range agents.Table {
 		if m.cells[p.Name] == nil { // it has not run
 			continue
 		}
@@ -87,13 +87,13 @@ func (m *matrix) marks() {
 }
 
 // base returns the URL at which the server plays the plan of a case.
-func (m *matrix) base(p program.Program, c matrixCase, number int) string {
+func (m *matrix) base(p agents.Program, c matrixCase, number int) string {
 	return "http://" + m.host + "/s/" + nameOf(p, c, number) + "/" + strings.ReplaceAll(c.plan, "TOOL", shellOf(p))
 }
 
 // shellOf returns a program's name for its shell.
-func shellOf(p program.Program) string {
-	if names := p.Tools.Has[program.Shell]; len(names) > 0 {
+func shellOf(p agents.Program) string {
+	if names := p.Tools.Has[agents.Shell]; len(names) > 0 {
 		return names[0]
 	}
 	return ""
@@ -105,15 +105,15 @@ func (m *matrix) settings() {
 	opencode, pi := doc{}, doc{}
 	byACP := ""
 	for i, c := range cases {
-		for _, p := range program.Table {
-			if c.acp && p.Name == program.OpenCode {
+		for _, p := range agents.Table {
+			if c.acp && p.Name == agents.OpenCode {
 				byACP = nameOf(p, c, i) + "/gpt-5"
 			}
 			id, at := nameOf(p, c, i), m.base(p, c, i)+"/v1"
 			switch p.Name {
-			case program.OpenCode:
+			case agents.OpenCode:
 				opencode[id] = doc{"npm": "@ai-sdk/openai-compatible", "name": id, "options": doc{"baseURL": at, "apiKey": "none"}, "models": doc{"gpt-5": doc{"name": "m", "tool_call": true, "limit": doc{"context": 200000, "output": 8000}}}}
-			case program.Pi:
+			case agents.Pi:
 				pi[id] = doc{"baseUrl": at, "api": "openai-completions", "apiKey": "none", "models": []doc{{"id": "gpt-5"}}}
 			}
 		}
@@ -132,17 +132,17 @@ func (m *matrix) settings() {
 }
 
 // agent returns the spec's agent for a program, with the server as its model.
-func (m *matrix) agent(p program.Program, path string, c matrixCase, number int) doc {
+func (m *matrix) agent(p agents.Program, path string, c matrixCase, number int) doc {
 	id, base := nameOf(p, c, number), m.base(p, c, number)
 	a := doc{"use": p.Name, "command": []string{path}, "ideas": false, "model": id + "/gpt-5", "meter": "auto"}
 	if c.off {
 		a["meter"] = "off"
 	}
 	switch p.Name {
-	case program.Claude:
+	case agents.Claude:
 		a["model"] = "claude-sonnet-4-5"
 		a["env"] = doc{"ANTHROPIC_BASE_URL": base, "ANTHROPIC_API_KEY": "none"}
-	case program.Codex:
+	case agents.Codex:
 		a["model"] = "gpt-5-codex"
 		a["env"] = doc{"CODEX_API_KEY": "none", "OPENAI_BASE_URL": base + "/v1"}
 		if c.off {
@@ -150,25 +150,25 @@ func (m *matrix) agent(p program.Program, path string, c matrixCase, number int)
 				"-c", "model_provider=s", "-c", fmt.Sprintf(`model_providers.s={name="s",base_url=%q,env_key="CODEX_API_KEY",wire_api="responses"}`, base+"/v1"),
 			}
 		}
-	case program.Gemini:
+	case agents.Gemini:
 		a["model"] = "gemini-2.5-pro"
 		a["env"] = doc{"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": base}
-	case program.Qwen:
+	case agents.Qwen:
 		a["model"] = "gpt-5"
 		a["args"] = []string{"--auth-type", "openai"}
 		a["env"] = doc{"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": base + "/v1"}
 	}
 	if c.acp {
 		delete(a, "model")
-		a["use"] = program.ACP
+		a["use"] = agents.ACP
 		a["command"] = map[string][]string{
-			program.Gemini: {path, "--acp", "-m", "gemini-2.5-pro"}, program.OpenCode: {path, "acp"}, program.Qwen: {path, "--acp", "--safe-mode", "-m", "gpt-5"},
+			agents.Gemini: {path, "--acp", "-m", "gemini-2.5-pro"}, agents.OpenCode: {path, "acp"}, agents.Qwen: {path, "--acp", "--safe-mode", "-m", "gpt-5"},
 		}[p.Name]
 		if by := p.ByACP; by.Package != "" {
 			adapter, _ := installed(m.T, by.Package, by.Version, by.Names[0])
 			a["command"] = []string{adapter}
 			a["env"].(doc)[by.Finds] = path
-			if p.Name == program.Codex { // a model that the newest Codex knows, and for which it offers its tools
+			if p.Name == agents.Codex { // a model that the newest Codex knows, and for which it offers its tools
 				a["model"] = "gpt-5.5[medium]"
 			}
 		}

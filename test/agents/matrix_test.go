@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/program"
-	"pawl/test/world"
+	"pawl/internal/spec/agents"
+	"pawl/test/harness/world"
 )
 
 // matrixFile has the recorded results of the matrix, which docs/agents-tested.md shows. With PAWL_MATRIX=FILE the
@@ -104,14 +104,14 @@ func TestTheMatrixOfRealPrograms(t *testing.T) {
 
 // combination is a program and the number of a case.
 type combination struct {
-	program program.Program
+	program agents.Program
 	number  int
 }
 
 // combined returns each program with each case, the longest cases first. Programs rotate, so that each share has all of
 // them.
 func combined() (all []combination) {
-	installs := slices.DeleteFunc(slices.Clone(program.Table), func(p program.Program) bool { return p.Package == "" })
+	installs := slices.DeleteFunc(slices.Clone(agents.Table), func(p agents.Program) bool { return p.Package == "" })
 	for i := range cases {
 		for j := range installs {
 			all = append(all, combination{installs[(i+j)%len(installs)], i})
@@ -121,7 +121,7 @@ func combined() (all []combination) {
 }
 
 // cell runs one case with one program.
-func (m *matrix) cell(t *testing.T, p program.Program, c matrixCase, number int) {
+func (m *matrix) cell(t *testing.T, p agents.Program, c matrixCase, number int) {
 	if c.waits {
 		m.faults <- struct{}{}
 		defer func() { <-m.faults }()
@@ -165,7 +165,7 @@ func (m *matrix) compare() {
 	require.NoError(t, json.Unmarshal([]byte(world.ReadFile(matrixFile)), &recorded))
 	for name, cells := range m.cells {
 		for key, cell := range cells {
-			assert.Equal(t, recorded[name][key], cell, "%s, %s: PAWL_MATRIX=%s writes what came of it, and go test ./internal/docs -update the page", name, key, matrixFile)
+			assert.Equal(t, recorded[name][key], cell, "%s, %s: PAWL_MATRIX=%s writes what came of it, and go test ./test/docs -update the page", name, key, matrixFile)
 		}
 	}
 }
@@ -175,13 +175,13 @@ type looped struct {
 	*world.World
 	matrixCase
 	m    *matrix
-	p    program.Program
+	p    agents.Program
 	run  *world.Command
 	idle func() // gives its slot back, because the loop needs almost no processor from then on
 }
 
 // loop starts a loop whose model plays the plan of a case.
-func (m *matrix) loop(t *testing.T, p program.Program, path string, c matrixCase, number int) *looped {
+func (m *matrix) loop(t *testing.T, p agents.Program, path string, c matrixCase, number int) *looped {
 	w := *m.World
 	w.T, w.Loop, w.Spec = t, nameOf(p, c, number), maps.Clone(m.Spec)
 	w.Spec["name"] = w.Loop
@@ -200,8 +200,8 @@ func (m *matrix) loop(t *testing.T, p program.Program, path string, c matrixCase
 }
 
 // nameOf returns the name of a loop. The server makes marks from the digits in it.
-func nameOf(p program.Program, c matrixCase, number int) string {
-	i := slices.IndexFunc(program.Table, func(o program.Program) bool { return o.Name == p.Name })
+func nameOf(p agents.Program, c matrixCase, number int) string {
+	i := slices.IndexFunc(agents.Table, func(o agents.Program) bool { return o.Name == p.Name })
 	return fmt.Sprintf("%s-%s-%d", p.Name, strings.ReplaceAll(c.name, " ", "-"), 100*(i+1)+number)
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/test/world"
+	"pawl/test/harness/world"
 )
 
 // limited is Claude Code whose subscription is used up at its first call, for that many seconds.
@@ -88,7 +88,7 @@ func TestAProgramThatCantStartSaysWhy(t *testing.T) {
 
 // TestAProgramThatSaysNothingIsEnded has a program that begins and then prints nothing.
 func TestAProgramThatSaysNothingIsEnded(t *testing.T) {
-	world.Slow(t, "activities/calls has the limit")
+	world.Slow(t, "activities/agentcall has the limit")
 	w := streams(t, "claude", `printf '{"type":"system","subtype":"init","session_id":"s"}\n'; tail -f /dev/null`)
 	w.Set(doc{"limits": doc{"silence": "1s"}})
 	w.Run(3)

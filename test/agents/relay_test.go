@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/test/world"
+	"pawl/test/harness/world"
 )
 
 // TestAnAgentStandsInForOneThatIsRefused has Claude Code without a sign-in, and Codex in reserve. The same iteration

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/test/world"
+	"pawl/test/harness/world"
 )
 
 // TestE1_WhatARoleMayNotDoIsNotRun takes permissions away. The loop ends with the code and names the role and the
@@ -94,7 +94,7 @@ func standIn(w *world.World, use, script string) {
 
 // testdata returns the folder of the recorded streams. Agents in a sandbox can read it because the spec names it.
 func testdata() string {
-	path, err := filepath.Abs(filepath.Join("internal", "agent", "stream", "testdata"))
+	path, err := filepath.Abs(filepath.Join("internal", "agent", "adapter", "testdata"))
 	if err != nil {
 		panic(err)
 	}

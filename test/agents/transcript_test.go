@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/act"
-	"pawl/test/world"
+	"pawl/internal/loop/api"
+	"pawl/test/harness/world"
 )
 
 // TestTranscriptsAreKeptAndShown has an agent that prints a credential. The test reads the transcript of an iteration,
@@ -37,7 +37,7 @@ func TestTranscriptsAreKeptAndShown(t *testing.T) {
 	require.Len(t, calls, 1)
 	require.Equal(t, "writer", calls[0].Role+calls[0].Trouble)
 	file := calls[0].File
-	require.Equal(t, 3, strings.Count(w.Pawl("log", "--json", w.Loop).Out, `"`+act.Transcript(filepath.Dir(file), calls[0].SHA256)+`"`), "the call, the iteration and its row name it")
+	require.Equal(t, 3, strings.Count(w.Pawl("log", "--json", w.Loop).Out, `"`+api.Transcript(filepath.Dir(file), calls[0].SHA256)+`"`), "the call, the iteration and its row name it")
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NotContains(t, string(b), "16C7e42F")

@@ -1,11 +1,9 @@
-// Package e2e kills pawl and compares the outcome of its loops with an undisturbed run. Its tests start real processes,
-// engine and worker together or apart, run a scripted loop on them, end them with kill -9 before and after every side
-// effect, and start them again. It also measures how long recovery takes, and records the histories that
-// workflows/testdata/histories holds for the replay test (go test ./test/e2e -run
-// 'TestPaths|TestDeliveries|TestContinueAsNew' -update). Without PAWL_TEST_ALL=1 it kills at some of the points and
-// takes some of the paths; with PAWL_TEST_SHARE=1/4 as well, at every fourth point.
+// Package e2e is the room for tests of the built programs from outside.
 //
-// The processes are the program in node, built with the build tag crashtest, which activates internal/crash. Because it
-// is a program of its own, the test binary does not have to link the server a second time. Start at crash_test.go, then
-// machine_test.go, which has what each test works with.
+// Sub-rooms, by what they prove: start (what is refused before a loop runs), cli (what people tell a loop), ends (how
+// iterations and loops end), proposal (review, apply, record), steward, service (a Temporal cluster, with worker/ and
+// starter/), repository (unusual, remote and vanishing repositories), failures (processes that die, disks that fill
+// up), crash (pawl is killed at every side effect).
+//
+// Tests start at test/harness/world.
 package e2e

@@ -13,9 +13,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"pawl/internal/govern"
-	"pawl/internal/launch"
-	"pawl/internal/markdown"
+	"pawl/internal/client/launch"
+	"pawl/internal/lib/text/markdown"
+	"pawl/internal/loop/rules"
 	"pawl/workflows/journal"
 )
 
@@ -94,7 +94,7 @@ func AnswerEvents[S journal.State[S]](ctx workflow.Context, j *journal.Journal[S
 }
 
 // Ways returns a table of the ways to answer a gate, from the UI and from a shell.
-func Ways(ways []govern.Way) string {
+func Ways(ways []rules.Way) string {
 	var w strings.Builder
 	w.WriteString("| answer | signal or update, JSON input | shell |\n|---|---|---|\n")
 	for _, way := range ways {

@@ -9,9 +9,9 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"pawl/internal/act"
-	"pawl/internal/list"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
+	"pawl/internal/loop/api"
 )
 
 // State is a state into which events fold.
@@ -136,15 +136,15 @@ func (j *Journal[S]) Quiet() bool { return !j.turn.IsLocked() && j.waiting == 0 
 // write has returned. write may ask for the entry several times. It gets the same entry until something else is
 // emitted, so that a second recipient recognises it. With adopted, write says that the ledger has the entry already and
 // that it has called Adopt.
-func (j *Journal[S]) Append(ctx workflow.Context, more []loop.Event, write func(entry func() act.Entry) (out act.Appended, adopted bool, err error)) (act.Appended, error) {
+func (j *Journal[S]) Append(ctx workflow.Context, more []loop.Event, write func(entry func() api.Entry) (out api.Appended, adopted bool, err error)) (api.Appended, error) {
 	if err := j.turn.Lock(ctx); err != nil {
-		return act.Appended{}, err
+		return api.Appended{}, err
 	}
 	defer j.turn.Unlock()
 	j.sending = more
 	defer func() { j.sending = nil }()
 	sent := 0
-	out, adopted, err := write(func() act.Entry {
+	out, adopted, err := write(func() api.Entry {
 		if seq := j.state.Last(); len(more) > 0 && more[0].Seq != seq+1 {
 			for i := range more {
 				more[i] = j.number(ctx, more[i], seq+int64(i)+1)
@@ -155,13 +155,13 @@ func (j *Journal[S]) Append(ctx workflow.Context, more []loop.Event, write func(
 			events = fitting(events)
 		}
 		sent = len(events)
-		return act.Entry{Ledger: j.ledger, Events: append(events, more...)}
+		return api.Entry{Ledger: j.ledger, Events: append(events, more...)}
 	})
 	if err != nil || adopted {
 		return out, err
 	}
 	for _, e := range more {
-		j.apply(act.Fill(e, out))
+		j.apply(api.Fill(e, out))
 	}
 	j.pending, j.ledger = slices.Clone(j.pending[sent:]), out.Ledger
 	return out, nil

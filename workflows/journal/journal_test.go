@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/workflow"
 
-	"pawl/internal/act"
 	"pawl/internal/loop"
-	"pawl/test/testflow"
+	"pawl/internal/loop/api"
+	"pawl/test/harness/testflow"
 	"pawl/workflows/journal"
 )
 
@@ -51,19 +51,19 @@ func TestWhatAnEntryBringsHasHappenedOnlyWhenItIsWritten(t *testing.T) {
 	in(t, func(ctx workflow.Context, j *journal.Journal[count]) error {
 		j.Emit(ctx, loop.Event{Reason: "one"})
 		failed := errors.New("no disk")
-		_, err := j.Append(ctx, []loop.Event{{Reason: "two"}}, func(entry func() act.Entry) (act.Appended, bool, error) {
+		_, err := j.Append(ctx, []loop.Event{{Reason: "two"}}, func(entry func() api.Entry) (api.Appended, bool, error) {
 			require.Equal(t, []int64{1, 2}, seqs(entry().Events))
 			require.Equal(t, int64(1), j.State().Seq)
 			require.False(t, j.Quiet())
-			return act.Appended{}, false, failed
+			return api.Appended{}, false, failed
 		})
 		require.ErrorIs(t, err, failed)
 		require.Equal(t, count{Seq: 1, Reason: "one"}, j.State())
 		require.Equal(t, []int64{1}, seqs(j.Pending()))
 
-		_, err = j.Append(ctx, []loop.Event{{Reason: "two"}}, func(entry func() act.Entry) (act.Appended, bool, error) {
+		_, err = j.Append(ctx, []loop.Event{{Reason: "two"}}, func(entry func() api.Entry) (api.Appended, bool, error) {
 			entry()
-			return act.Appended{Ledger: "a"}, false, nil
+			return api.Appended{Ledger: "a"}, false, nil
 		})
 		require.NoError(t, err)
 		require.Equal(t, count{Seq: 2, Reason: "two", Ledger: "a"}, j.State())
@@ -76,14 +76,14 @@ func TestWhatAnEntryBringsHasHappenedOnlyWhenItIsWritten(t *testing.T) {
 
 func TestAnEntryAskedForAgainIsTheSameUntilSomethingHappens(t *testing.T) {
 	in(t, func(ctx workflow.Context, j *journal.Journal[count]) error {
-		_, err := j.Append(ctx, []loop.Event{{Reason: "kept"}}, func(entry func() act.Entry) (act.Appended, bool, error) {
+		_, err := j.Append(ctx, []loop.Event{{Reason: "kept"}}, func(entry func() api.Entry) (api.Appended, bool, error) {
 			first := slices.Clone(entry().Events)
 			require.NoError(t, workflow.Sleep(ctx, time.Hour))
 			require.Equal(t, first, entry().Events, "with its times")
 			j.Emit(ctx, loop.Event{Reason: "the loop has moved"})
 			require.Equal(t, []int64{1, 2}, seqs(entry().Events))
 			require.Equal(t, "the loop has moved", entry().Events[0].Reason)
-			return act.Appended{Ledger: "a"}, false, nil
+			return api.Appended{Ledger: "a"}, false, nil
 		})
 		require.NoError(t, err)
 		require.Equal(t, count{Seq: 2, Reason: "kept", Ledger: "a"}, j.State())
@@ -96,9 +96,9 @@ func TestAnEntryIsNoLargerThanAnActivitysInput(t *testing.T) {
 	in(t, func(ctx workflow.Context, j *journal.Journal[count]) error {
 		size := func(kb int) loop.Event { return loop.Event{Note: strings.Repeat("x", kb<<10)} }
 		write := func(more []loop.Event, want ...int64) {
-			_, err := j.Append(ctx, more, func(entry func() act.Entry) (act.Appended, bool, error) {
+			_, err := j.Append(ctx, more, func(entry func() api.Entry) (api.Appended, bool, error) {
 				require.Equal(t, want, seqs(entry().Events))
-				return act.Appended{Ledger: "a"}, false, nil
+				return api.Appended{Ledger: "a"}, false, nil
 			})
 			require.NoError(t, err)
 		}
@@ -126,14 +126,14 @@ func TestAWorkflowIsQuietWhenNothingIsWrittenAndNobodyWaits(t *testing.T) {
 	in(t, func(ctx workflow.Context, j *journal.Journal[count]) error {
 		var order []string
 		done := false
-		_, err := j.Append(ctx, nil, func(entry func() act.Entry) (act.Appended, bool, error) {
+		_, err := j.Append(ctx, nil, func(entry func() api.Entry) (api.Appended, bool, error) {
 			workflow.Go(ctx, func(ctx workflow.Context) {
 				require.NoError(t, j.Turn(ctx, func() { order = append(order, "a message") }))
 				done = true
 			})
 			require.NoError(t, workflow.Sleep(ctx, time.Hour))
 			order = append(order, "the entry")
-			return act.Appended{Ledger: "a"}, false, nil
+			return api.Appended{Ledger: "a"}, false, nil
 		})
 		require.NoError(t, err)
 		require.False(t, j.Quiet(), "a message waits for its turn")
@@ -152,11 +152,11 @@ func TestAWorkflowIsQuietWhenNothingIsWrittenAndNobodyWaits(t *testing.T) {
 func TestWhatTheLedgerHasAlreadyIsTakenOver(t *testing.T) {
 	in(t, func(ctx workflow.Context, j *journal.Journal[count]) error {
 		j.Emit(ctx, loop.Event{Reason: "pending"})
-		_, err := j.Append(ctx, []loop.Event{{Reason: "brought"}}, func(entry func() act.Entry) (act.Appended, bool, error) {
+		_, err := j.Append(ctx, []loop.Event{{Reason: "brought"}}, func(entry func() api.Entry) (api.Appended, bool, error) {
 			sent := entry().Events
 			require.Equal(t, sent, j.Unrecorded())
 			require.True(t, j.Adopt(sent, "b"), "the entry had more than what was pending")
-			return act.Appended{}, true, nil
+			return api.Appended{}, true, nil
 		})
 		require.NoError(t, err)
 		require.Equal(t, count{Seq: 2, Reason: "brought", Ledger: "b"}, j.State())

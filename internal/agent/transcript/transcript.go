@@ -1,7 +1,7 @@
 // Package transcript turns the output of an agent program's call into a text for people: who said what, which tools
 // were called with which arguments, and what they returned. The length of the text is limited. It contains nothing
 // that looks like a credential, and shows invisible characters. The package does not read the programs' lines
-// (internal/agent/stream does), writes no file (activities/calls/transcript.go does) and decides nothing. It is pure.
+// (internal/agent/adapter does), writes no file (activities/agentcall/transcript.go does) and decides nothing. It is pure.
 // Start at Writer.
 package transcript
 
@@ -14,9 +14,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"pawl/internal/agent/stream"
-	"pawl/internal/secret"
-	"pawl/internal/visible"
+	"pawl/internal/agent/adapter"
+	"pawl/internal/lib/secretscan"
+	"pawl/internal/lib/text/visible"
 )
 
 const (
@@ -101,31 +101,31 @@ func (w *Writer) Note(what, text string) {
 }
 
 // Take adds the next events of a stream.
-func (w *Writer) Take(events []stream.Event) {
+func (w *Writer) Take(events []adapter.Event) {
 	for _, e := range events {
-		if e.Kind != stream.Text && e.Kind != stream.Usage {
+		if e.Kind != adapter.Text && e.Kind != adapter.Usage {
 			w.say()
 		}
 		switch e.Kind {
-		case stream.Started:
+		case adapter.Started:
 			w.add(entry{what: strings.TrimRight(fmt.Sprintf("session %s %s %s", visible.Clean(e.Session), visible.Clean(e.Model), visible.Clean(e.Version)), " ")})
-		case stream.Text:
+		case adapter.Text:
 			if w.saying != "" && !strings.HasPrefix(e.Text, w.saying) {
 				w.say()
 			}
 			w.saying = e.Text
-		case stream.Aside:
+		case adapter.Aside:
 			w.add(entry{"an agent of its own", e.Text, keepSaid})
-		case stream.ToolCall:
+		case adapter.ToolCall:
 			w.named = append(w.named, e.Tool)
-		case stream.Asked:
+		case adapter.Asked:
 			if i := slices.Index(w.named, e.Tool); i >= 0 {
 				w.named = slices.Delete(w.named, i, i+1)
 			}
 			if n, isNew := w.number(e.Call); isNew {
 				w.add(entry{fmt.Sprintf("tool %d: %s", n, visible.Clean(e.Tool)), input(e.Text), keepInput})
 			}
-		case stream.Answered:
+		case adapter.Answered:
 			n, isNew := w.number(e.Call)
 			what := fmt.Sprintf("result of tool %d", n)
 			if isNew {
@@ -135,7 +135,7 @@ func (w *Writer) Take(events []stream.Event) {
 				what += ", which failed"
 			}
 			w.add(entry{what, e.Text, keepResult})
-		case stream.Ended:
+		case adapter.Ended:
 			if e.End.Failure != "" {
 				w.add(entry{"the program says that it failed", e.End.Failure, keepNote})
 			}
@@ -219,9 +219,9 @@ func (w *Writer) Bytes() []byte {
 // write writes an entry. It searches for credentials before it cuts the text, so that no part of one stays.
 func (e entry) write(b *strings.Builder) {
 	if e.what != "" {
-		b.WriteString(secret.Redact(e.what) + "\n")
+		b.WriteString(secretscan.Redact(e.what) + "\n")
 	}
-	text := secret.Redact(strings.ToValidUTF8(e.text, "\uFFFD"))
+	text := secretscan.Redact(strings.ToValidUTF8(e.text, "\uFFFD"))
 	more := len(text) > e.keep
 	if more {
 		text = strings.TrimRight(strings.ToValidUTF8(text[:e.keep], ""), "\n")

@@ -10,13 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/agent/stream"
+	"pawl/internal/agent/adapter"
 	"pawl/internal/agent/transcript"
 )
 
 func of(t *testing.T, use, text string) string {
 	t.Helper()
-	a, ok := stream.Lookup(use)
+	a, ok := adapter.Lookup(use)
 	require.True(t, ok)
 	s := a.Stream()
 	var w transcript.Writer
@@ -39,7 +39,7 @@ func TestTranscriptsOfRecordedStreams(t *testing.T) {
 		"qwen-0.24.4":      {"tool 1: read_file\n", "tool 2: edit\n", said},
 	} {
 		t.Run(file, func(t *testing.T) {
-			b, err := os.ReadFile(filepath.Join("..", "stream", "testdata", file+".jsonl"))
+			b, err := os.ReadFile(filepath.Join("..", "adapter", "testdata", file+".jsonl"))
 			require.NoError(t, err)
 			use, _, _ := strings.Cut(file, "-")
 			got := of(t, use, string(b))
@@ -64,9 +64,9 @@ func TestATranscriptIsBounded(t *testing.T) {
 	const calls = 5000
 	for i := range calls {
 		id := fmt.Sprint("c", i)
-		w.Take([]stream.Event{
-			{Kind: stream.ToolCall, Tool: "Bash"}, {Kind: stream.Asked, Call: id, Tool: "Bash", Text: fmt.Sprintf(`{"command":"echo %d"}`, i)},
-			{Kind: stream.Answered, Call: id, Text: strings.Repeat("a result\n", 1000)},
+		w.Take([]adapter.Event{
+			{Kind: adapter.ToolCall, Tool: "Bash"}, {Kind: adapter.Asked, Call: id, Tool: "Bash", Text: fmt.Sprintf(`{"command":"echo %d"}`, i)},
+			{Kind: adapter.Answered, Call: id, Text: strings.Repeat("a result\n", 1000)},
 		})
 	}
 	w.Note("ended: ok", "")
@@ -101,14 +101,14 @@ func TestNothingSecretOrUnseenIsInATranscript(t *testing.T) {
 	token := "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 	var w transcript.Writer
 	w.Prompt("use "+token, "/f")
-	w.Take([]stream.Event{
-		{Kind: stream.Text, Text: "I found " + token},
-		{Kind: stream.Asked, Call: "1", Tool: "Bash", Text: `{"command":"curl -H 'Authorization: Bearer ` + token + `'\necho ` + token + `"}`},
-		{Kind: stream.Asked, Call: "2", Tool: "Write", Text: `{"content":"a\n` + token + `\nb` + strings.Repeat("x ", 10000)}, // cut
-		{Kind: stream.Answered, Call: "1", Text: strings.Repeat("y", 570) + " " + token + " z"},
-		{Kind: stream.Answered, Call: "2", Text: "\x1b]0;title\a\u202eevil\rover", Failed: true},
-		{Kind: stream.Aside, Text: token},
-		{Kind: stream.Ended, End: &stream.End{Failure: "no " + token}},
+	w.Take([]adapter.Event{
+		{Kind: adapter.Text, Text: "I found " + token},
+		{Kind: adapter.Asked, Call: "1", Tool: "Bash", Text: `{"command":"curl -H 'Authorization: Bearer ` + token + `'\necho ` + token + `"}`},
+		{Kind: adapter.Asked, Call: "2", Tool: "Write", Text: `{"content":"a\n` + token + `\nb` + strings.Repeat("x ", 10000)}, // cut
+		{Kind: adapter.Answered, Call: "1", Text: strings.Repeat("y", 570) + " " + token + " z"},
+		{Kind: adapter.Answered, Call: "2", Text: "\x1b]0;title\a\u202eevil\rover", Failed: true},
+		{Kind: adapter.Aside, Text: token},
+		{Kind: adapter.Ended, End: &adapter.End{Failure: "no " + token}},
 	})
 	w.Printed(token)
 	w.Note("the end of what it wrote to stderr", token)
@@ -122,9 +122,9 @@ func TestNothingSecretOrUnseenIsInATranscript(t *testing.T) {
 // whose input it never reports.
 func TestWordsThatComeInPiecesAreOne(t *testing.T) {
 	var w transcript.Writer
-	w.Take([]stream.Event{
-		{Kind: stream.Text, Text: "raise"}, {Kind: stream.Usage}, {Kind: stream.Text, Text: "raise it"}, {Kind: stream.Text, Text: "Done."},
-		{Kind: stream.ToolCall, Tool: "look"}, {Kind: stream.Answered, Call: "9", Text: "seen"},
+	w.Take([]adapter.Event{
+		{Kind: adapter.Text, Text: "raise"}, {Kind: adapter.Usage}, {Kind: adapter.Text, Text: "raise it"}, {Kind: adapter.Text, Text: "Done."},
+		{Kind: adapter.ToolCall, Tool: "look"}, {Kind: adapter.Answered, Call: "9", Text: "seen"},
 	})
 	require.Equal(t, "the agent\n   raise it\nthe agent\n   Done.\nresult of a tool\n   seen\ntool look, whose input the program does not report\n", string(w.Bytes()))
 }
@@ -132,7 +132,7 @@ func TestWordsThatComeInPiecesAreOne(t *testing.T) {
 func FuzzTranscript(f *testing.F) {
 	f.Add("claude", `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"a","name":"x","input":{"a":1}}]}}`)
 	f.Fuzz(func(t *testing.T, use, text string) {
-		if a, ok := stream.Lookup(use); !ok || !a.Streams() {
+		if a, ok := adapter.Lookup(use); !ok || !a.Streams() {
 			return
 		}
 		got := of(t, use, text)

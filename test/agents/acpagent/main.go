@@ -13,7 +13,7 @@ import (
 
 	protocol "github.com/coder/acp-go-sdk"
 
-	"pawl/internal/acp"
+	"pawl/internal/agent/acp"
 )
 
 func main() {

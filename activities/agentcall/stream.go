@@ -1,0 +1,285 @@
+package agentcall
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+
+	"pawl/activities/workspace"
+	"pawl/internal/agent/adapter"
+	"pawl/internal/exec/supervisor"
+	"pawl/internal/lib/fsutil/dirfd"
+	"pawl/internal/lib/safego"
+	"pawl/internal/loop"
+	"pawl/internal/metric"
+)
+
+const (
+	// streamLimit is how much a program may print in one call. It is far more than a healthy one prints, and bounds the
+	// disk: a call that reaches it is ended.
+	streamLimit = 1 << 30
+	// lookEvery is the time between two looks at a stream. It limits by how much a budget can be exceeded.
+	lookEvery = 250 * time.Millisecond
+)
+
+// call is one call of an agent whose stdout is a stream. The stream is read while the program writes it, and the
+// program is interrupted when it exceeds a budget.
+type call struct {
+	adapter adapter.Adapter
+	stream  *adapter.Stream
+	file    string
+	limit   int64                            // how much of it is followed, 0 for streamLimit
+	at      int64                            // how many bytes of the file have been read
+	lost    []string                         // the files with the output of lost attempts, the first one first
+	carried loop.Usage                       // their usage
+	left    map[loop.Resource]metric.Decimal // the budgets, nil for none
+	tell    func(loop.Usage, string)         // receives the usage so far, and the last tool
+	take    func([]adapter.Event)            // receives the events, nil if nobody wants them
+
+	meter *counted // what pawl's meter has counted, nil if only the stream reports
+
+	silence time.Duration // how long it may print nothing while no tool runs, 0 for no limit
+
+	over     loop.Resource // the budget that ended it
+	flooded  bool          // its output was too long to be followed
+	hopeless bool          // its provider refused it, and it kept asking
+	silent   bool          // it printed nothing for too long
+	heard    time.Time     // when it last printed something
+	works    works         // what it did while it printed nothing
+	patience patience      // with a program that waits for its provider
+	tool     string
+}
+
+// newCall prepares a call. It puts the output of lost attempts of this step aside; their usage counts.
+func newCall(adapter adapter.Adapter, budget map[loop.Resource]metric.Decimal, stdout string, tell func(loop.Usage, string)) (*call, error) {
+	c := &call{adapter: adapter, stream: adapter.Stream(), file: stdout, left: budget, tell: tell}
+	for {
+		before := call{stream: adapter.Stream(), file: stdout + ".lost" + strconv.Itoa(len(c.lost)+1)}
+		_, err := os.Stat(dirfd.At(before.file))
+		if errors.Is(err, fs.ErrNotExist) { // the latest attempt, or there is no further one
+			if err = os.Rename(dirfd.At(stdout), dirfd.At(before.file)); errors.Is(err, fs.ErrNotExist) {
+				return c, nil
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("putting a lost attempt's output aside: %w", err)
+		}
+		if err := before.finish(); err != nil {
+			return nil, err
+		}
+		c.lost, c.carried = append(c.lost, before.file), c.carried.Add(before.stream.Usage())
+	}
+}
+
+// spent returns what the step has used so far. A call that the machine repeats still counts as one call.
+func (c *call) spent() loop.Usage {
+	u := c.carried.Add(c.stream.Usage())
+	if c.meter != nil {
+		u = c.meter.in(u)
+	}
+	u.AgentCalls = 1
+	return u
+}
+
+// spentUp returns the budget that is used up, or for which the meter has refused a request, "" if there is none.
+func (c *call) spentUp() loop.Resource {
+	over := adapter.Over(c.left, c.spent())
+	if over == "" && c.meter != nil {
+		over = loop.Resource(c.meter.total.Refused)
+	}
+	return over
+}
+
+func (c *call) run(ctx context.Context, s *supervisor.Supervisor, command supervisor.Command) (supervisor.Result, error) {
+	if c.meter != nil { // counts lost attempts too
+		if err := c.meter.read(); err != nil {
+			return supervisor.Result{}, err
+		}
+		t := &c.meter.total // what the provider answered to earlier attempts is forgotten
+		t.Open, t.Worked, t.Failing, t.Cut = 0, false, nil, false
+	}
+	if c.over = c.spentUp(); c.over != "" {
+		return supervisor.Result{ExitCode: -1}, nil
+	}
+	running, interrupt := context.WithCancel(ctx)
+	defer interrupt()
+	c.heard = time.Now()
+	c.works = works{effort: s.Effort}
+	ended, followed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		err := safego.Caught(func() error { return c.follow(running, interrupt, ended) })
+		if err != nil {
+			interrupt()
+		}
+		followed <- err
+	}()
+	result, err := s.Run(running, command)
+	close(ended)
+	if err := errors.Join(err, <-followed); err != nil {
+		return result, err
+	}
+	if ctx.Err() == nil && running.Err() != nil {
+		result.Interrupted = false // nobody but pawl interrupted it
+	}
+	if err := c.finish(); err != nil {
+		return result, err
+	}
+	// The result must not depend on the time of the last look. A call that was ended for its budget stays over it,
+	// even if the program then reports a little less.
+	c.over = cmp.Or(c.spentUp(), c.over)
+	return result, nil
+}
+
+// follow reads what the program prints until it has ended, and interrupts it if it has to be ended.
+func (c *call) follow(running context.Context, interrupt func(), ended <-chan struct{}) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return nil
+		case <-tick.C:
+			if running.Err() == nil && c.poll() {
+				interrupt()
+			}
+		}
+	}
+}
+
+// poll reads new output, and reports whether the program has to be ended.
+func (c *call) poll() bool {
+	_ = c.read() // output that can't be read now is read at the end
+	if c.meter != nil {
+		before := c.meter.at
+		_ = c.meter.read() // what can't be read now is read at the end
+		if c.meter.at > before && c.tell != nil {
+			c.tell(c.spent(), c.tool)
+		}
+		if at := c.meter.heard(); at.After(c.heard) {
+			c.heard = at
+		}
+	}
+	c.flooded = c.at >= c.most()
+	c.over = c.spentUp()
+	c.hopeless = c.hopeless || c.stream.Hopeless() || c.meter != nil && !c.stream.Ended() && c.meter.hopeless(time.Now())
+	if c.patience.ends(c.stream.Waiting(), time.Now()) {
+		c.hopeless = true
+	}
+	if c.busy() {
+		c.heard = time.Now()
+	}
+	c.silent = c.tooSilent(time.Now())
+	return c.flooded || c.over != "" || c.hopeless || c.silent
+}
+
+// mostSilence is by how many times work extends limits.silence. A program that spins must not hang for ever.
+const mostSilence = 3
+
+// tooSilent reports whether the program has printed nothing for too long. What it does meanwhile counts.
+func (c *call) tooSilent(now time.Time) bool {
+	quiet := now.Sub(c.heard)
+	if c.silence <= 0 || quiet <= c.silence/4 {
+		return false
+	}
+	c.works.look(now, min(c.silence/4, 5*time.Second))
+	if quiet > mostSilence*c.silence {
+		return true
+	}
+	return quiet > c.silence && now.Sub(c.works.last) > c.silence
+}
+
+// works follows whether a program works, by what its processes use.
+type works struct {
+	effort func() supervisor.Effort
+	at     time.Time // of the last look
+	used   supervisor.Effort
+	last   time.Time // when it last was seen at work
+}
+
+// A program works if it uses a fifth of a core, or moves that many bytes between two looks. One that only draws a spinner
+// or waits for an answer does not.
+const (
+	workingShare = 5
+	workingBytes = 64 << 10
+)
+
+func (w *works) look(now time.Time, apart time.Duration) {
+	since := now.Sub(w.at)
+	if since < apart {
+		return
+	}
+	used, first := w.effort(), w.at.IsZero()
+	cpu, bytes := used.CPU-w.used.CPU, used.Bytes-w.used.Bytes
+	w.at, w.used = now, used
+	if !first && (cpu >= since/workingShare || bytes >= workingBytes) {
+		w.last = now
+	}
+}
+
+// patience is how long a program has waited for its provider without a break.
+type patience struct{ since time.Time }
+
+// longestWait is how long a program may wait for its provider by itself. Then the loop sleeps, which costs nothing.
+const longestWait = 2 * time.Minute
+
+// ends reports whether the program has waited too long by now.
+func (p *patience) ends(waiting bool, now time.Time) bool {
+	if !waiting {
+		p.since = time.Time{}
+		return false
+	}
+	if p.since.IsZero() {
+		p.since = now
+	}
+	return now.Sub(p.since) >= longestWait
+}
+
+// busy reports whether a tool runs, as far as that is known. A program that reports a tool only at its end is not
+// busy while it waits for its model.
+func (c *call) busy() bool {
+	if c.adapter.Late && c.meter != nil {
+		return c.meter.total.Open == 0
+	}
+	return c.stream.Busy()
+}
+
+func (c *call) finish() error {
+	if err := c.read(); err != nil {
+		return fmt.Errorf("reading what the agent said: %w", err)
+	}
+	c.stream.Close()
+	if c.meter != nil {
+		return c.meter.read()
+	}
+	return nil
+}
+
+// read reads what the program has printed since the last look.
+func (c *call) read() error { return workspace.ReadFrom(c.file, c.at, c.most()-c.at, c) }
+
+// most is how much of the output is followed.
+func (c *call) most() int64 { return cmp.Or(c.limit, streamLimit) }
+
+// Write follows the next bytes of the output.
+func (c *call) Write(b []byte) (int, error) {
+	c.at += int64(len(b))
+	c.heard = time.Now()
+	events := c.stream.Feed(b)
+	if c.take != nil {
+		c.take(events)
+	}
+	for _, e := range events {
+		if e.Kind == adapter.ToolCall {
+			c.tool = e.Tool
+		}
+	}
+	if c.tell != nil {
+		c.tell(c.spent(), c.tool)
+	}
+	return len(b), nil
+}

@@ -1,0 +1,82 @@
+package agentcall
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl/activities/command"
+	"pawl/activities/workspace"
+	"pawl/internal/agent/transcript"
+	"pawl/internal/lib/fsutil/durable"
+	"pawl/internal/lib/text/visible"
+	"pawl/internal/loop/api"
+)
+
+// transcribe writes the transcript of a call into the step's folder and returns its SHA-256. The transcript includes
+// attempts that were lost with their worker.
+func transcribe(w *command.Work, e *Exchange, in api.Call, out api.Called) (string, error) {
+	var t transcript.Writer
+	of := fmt.Sprintf("iteration %d, attempt %d", in.Key.Iteration, in.Key.Attempt)
+	if in.Candidate > 0 { // any later iteration may take the candidate
+		of = fmt.Sprintf("candidate %d", in.Key.Iteration)
+	}
+	t.Note(fmt.Sprintf("%s, phase %s: %s, called as %s", of, in.Phase, in.Role, visible.Clean(e.label)), "")
+	prompt := filepath.Join(w.Dir, "prompt.md")
+	asked, err := workspace.ReadFile(prompt, transcript.Bound)
+	if err != nil {
+		return "", fmt.Errorf("reading the prompt: %w", err)
+	}
+	t.Prompt(string(asked), prompt)
+	if e.call != nil {
+		err = e.call.retell(&t)
+	} else if said, unread := workspace.ReadFile(filepath.Join(w.Dir, "stdout"), workspace.MaxOutput); unread != nil {
+		err = unread
+	} else {
+		t.Printed(string(said))
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading what the agent said: %w", err)
+	}
+	complaint, _ := workspace.ReadTail(filepath.Join(w.Dir, "stderr"), complaintLength)
+	if _, whole, cut := strings.Cut(string(complaint), "\n"); cut && len(complaint) == complaintLength {
+		complaint = []byte(whole)
+	}
+	if text := strings.TrimSpace(string(complaint)); text != "" {
+		t.Note("the end of what it wrote to stderr", text)
+	}
+	how := out.Ending()
+	if out.Class != "" {
+		how = fmt.Sprintf("%s (%s)", how, out.Class)
+	}
+	u := out.Usage
+	t.Note("ended: "+visible.Clean(how), "")
+	t.Note(fmt.Sprintf("usage: tool calls %d, tokens in %d, out %d, $%s, %d.%01d s", u.ToolCalls, u.InputTokens, u.OutputTokens, u.CostUSD, out.ElapsedMs/1000, out.ElapsedMs/100%10), "")
+	text := t.Bytes()
+	if err := durable.WriteCache(filepath.Join(w.Dir, api.TranscriptFile), text); err != nil {
+		return "", fmt.Errorf("writing the transcript: %w", err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text)), nil
+}
+
+// complaintLength is how many bytes of an agent's stderr are in its transcript.
+const complaintLength = 4 << 10
+
+// retell reads the output of all attempts.
+func (c *call) retell(t *transcript.Writer) error {
+	for i, file := range append(slices.Clone(c.lost), c.file) {
+		if i > 0 {
+			t.Note("the worker died here, and the call was made again", "")
+		}
+		again := call{stream: c.adapter.Stream(), take: t.Take}
+		// All of it: the line that says what was cut makes a file longer than what is followed.
+		if err := workspace.ReadFrom(file, 0, math.MaxInt64, &again); err != nil {
+			return err
+		}
+		t.Take(again.stream.Close())
+	}
+	return nil
+}

@@ -1,0 +1,9 @@
+package commit_test
+
+import (
+	"testing"
+
+	"pawl/test/harness/actest"
+)
+
+func TestMain(m *testing.M) { actest.Main(m) }

@@ -1,0 +1,9 @@
+package contract_test
+
+import (
+	"testing"
+
+	"pawl/test/harness/actest"
+)
+
+func TestMain(m *testing.M) { actest.Main(m) }

@@ -1,0 +1,45 @@
+package render
+
+import (
+	"strings"
+	"time"
+
+	"pawl/internal/client"
+	"pawl/internal/lib/list"
+	"pawl/internal/loop/rules"
+	"pawl/internal/steward"
+)
+
+// Inbox renders several questions, two lines each: whose it is and what it asks, and the first of its answers.
+func (s Style) Inbox(all []client.Waiting, now time.Time) string {
+	var b strings.Builder
+	for _, w := range all {
+		b.WriteString(s.inboxLine(w, now) + "\n")
+		b.WriteString("  " + firstAnswer(w) + "\n")
+	}
+	b.WriteString(s.Hang(s.Dim("The whole of a question, with its other answers: pawl show ID, or pawl steward show NAME TASK"), 2))
+	return b.String()
+}
+
+// inboxLine says on one line who asks what, and how long ago.
+func (s Style) inboxLine(w client.Waiting, now time.Time) string {
+	whose := "loop " + Clean(w.Loop)
+	if w.Loop == "" {
+		whose = "steward " + Clean(w.Steward) + Around(", task ", Clean(w.Gate.Task), "")
+	}
+	question, _, _ := strings.Cut(w.Gate.Summary, "\n")
+	rest := Around(" (", Ago(w.Gate.OpenedAt, now), ")") + "  " + Clean(question)
+	return s.Bold(whose) + clip(rest, max(s.Width-columns(whose), 20))
+}
+
+// firstAnswer returns the command of the answer that a question offers first.
+func firstAnswer(w client.Waiting) string {
+	commands := Commands(w.Loop, w.Gate, w.Budget)
+	if w.Loop == "" {
+		commands = list.Map(steward.Ways(w.Steward, w.Gate), func(way rules.Way) string { return way.Command })
+	}
+	if len(commands) == 0 {
+		return ""
+	}
+	return commands[0]
+}

@@ -1,0 +1,144 @@
+package render
+
+import (
+	"regexp"
+	"strings"
+)
+
+// color matches the sequences with which paint colours text. Nobody else's text has any.
+var color = regexp.MustCompile("^\x1b\\[[0-9;]*m")
+
+// wrap breaks text into lines of at most width columns, between words if that is possible. A colour that is in force
+// at a break is ended there and begins again on the next line. Without a width, it does not break.
+func wrap(text string, width int) []string { return wrapped(text, width, width, nextWord) }
+
+// wrapProse is wrap for sentences. A command in backticks is a word, and no word is broken: a person copies commands.
+// The first line has a width of its own.
+func wrapProse(text string, first, width int) []string {
+	return wrapped(text, first, width, nextQuoted)
+}
+
+// wrapped is wrap for words that next finds at the beginning of a text. The lines after the first have width columns.
+func wrapped(text string, first, width int, next func(text string) (word string, whole bool)) []string {
+	room := first
+	if room < 1 || columns(strip(text)) <= room {
+		return []string{text}
+	}
+	var lines []string
+	var line strings.Builder
+	used, active := 0, ""
+
+	breakLine := func() {
+		broken := strings.TrimRight(line.String(), " ")
+		if active != "" {
+			broken += reset
+		}
+		lines = append(lines, broken)
+		line.Reset()
+		line.WriteString(active)
+		used = 0
+		room = width
+	}
+
+	for text != "" {
+		if sequence := color.FindString(text); sequence != "" {
+			line.WriteString(sequence)
+			text = text[len(sequence):]
+			active = sequence
+			if sequence == reset {
+				active = ""
+			}
+			continue
+		}
+		word, whole := next(text)
+		text = text[len(word):]
+		length := columns(strings.TrimRight(word, " "))
+		if used > 0 && used+length > room {
+			breakLine()
+		}
+		for length > room && !whole { // a word that no line can hold
+			part := clipped(word, room)
+			line.WriteString(part)
+			word = word[len(part):]
+			length = columns(strings.TrimRight(word, " "))
+			breakLine()
+		}
+		line.WriteString(word)
+		used += columns(word)
+	}
+	if used > 0 {
+		lines = append(lines, strings.TrimRight(line.String(), " "))
+	} else if len(lines) > 0 && active == "" {
+		lines[len(lines)-1] += line.String() // the end of a colour
+	}
+	return lines
+}
+
+// nextWord returns the beginning of text up to the next word or colour. Such a word may be broken.
+func nextWord(text string) (word string, whole bool) {
+	for i := range text {
+		switch {
+		case i > 0 && text[i] == '\x1b':
+			return text[:i], false
+		case i > 0 && text[i-1] == ' ' && text[i] != ' ':
+			return text[:i], false
+		}
+	}
+	return text, false
+}
+
+// nextQuoted is nextWord for sentences: a space between two backticks ends no word, and such a word is not broken.
+func nextQuoted(text string) (word string, whole bool) {
+	for word, _ = nextWord(text); strings.Count(word, "`")%2 == 1; {
+		rest := text[len(word):]
+		if !strings.Contains(rest, "`") {
+			return word, whole
+		}
+		more, _ := nextWord(rest)
+		word += more
+	}
+	return word, strings.Contains(word, "`")
+}
+
+// clipped returns the beginning of a word that fits into width columns, and at least one character.
+func clipped(word string, width int) string {
+	end := len(word)
+	used := 0
+	for i, r := range word {
+		used += columns(string(r))
+		if used > width && i > 0 {
+			end = i
+			break
+		}
+	}
+	return word[:end]
+}
+
+// strip returns text without colours.
+func strip(text string) string {
+	if !strings.Contains(text, "\x1b") {
+		return text
+	}
+	return anyColor.ReplaceAllString(text, "")
+}
+
+var anyColor = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// broken wraps text that stands behind indent columns, if lines are to be broken.
+func (s Style) broken(text string, indent int) []string {
+	if !s.Wrap {
+		return []string{text}
+	}
+	return wrap(text, max(20, s.Width-1-indent))
+}
+
+// Hang wraps sentences for a terminal. The lines after the first begin with indent spaces.
+func (s Style) Hang(text string, indent int) string {
+	if !s.Wrap {
+		return text
+	}
+	words := strings.TrimLeft(text, " ")
+	margin := text[:len(text)-len(words)]
+	lines := wrapProse(words, max(20, s.Width-1-len(margin)), max(20, s.Width-1-indent))
+	return margin + strings.Join(lines, "\n"+strings.Repeat(" ", indent))
+}

@@ -1,8 +1,0 @@
-//go:build !crashtest
-
-// Package crash is the hook with which tests kill the process before or after a side effect. Without the build tag
-// `crashtest` it is empty, and the compiler removes it. Start at At.
-package crash
-
-// At kills the process here if a test asked for it.
-func At(string) {}

@@ -1,0 +1,123 @@
+package testreport
+
+import "pawl/internal/lib/lazyregexp"
+
+// More runners, after the output that their documentation shows. Samples of mix, Catch2 and doctest are
+// from the real programs; the others were written by hand.
+var (
+	exunitTotal     = lazyregexp.New(`^(?:(?P<all>\d+) doctests?, )?(?:\d+ propert(?:y|ies), )?(?P<ran>\d+) tests?, (?P<failed>\d+) failures?(?:, \d+ excluded)?(?:, (?P<errors>\d+) invalid)?(?:, (?P<skipped>\d+) skipped)?(?:, \d+ excluded)?$`)
+	sugarTotal      = lazyregexp.New(`^ +(?:(?P<passed>\d+) passed|(?P<failed>\d+) failed|(?P<errors>\d+) errors?|(?P<skipped>\d+) skipped|(?P<omitted>\d+) xfailed|(?P<more>\d+) xpassed)$`)
+	bunTotal        = lazyregexp.New(`^ *(?:(?P<passed>\d+) pass|(?P<failed>\d+) fail|(?P<skipped>\d+) skip|(?P<todo>\d+) todo)$`)
+	denoTotal       = lazyregexp.New(`^(?:ok|FAILED) \| (?P<passed>\d+) passed(?: \(\d+ steps?\))?(?: \| (?P<failed>\d+) failed(?: \(\d+ steps?\))?)?(?: \| (?P<skipped>\d+) ignored(?: \(\d+ steps?\))?)?(?: \| \d+ (?:measured|filtered out))* \([\dhms.]+\)$`)
+	dotnetTotal     = lazyregexp.New(`^(?:(?:Passed|Failed|Skipped)! +- Failed: +(?P<failed>\d+), Passed: +(?P<passed>\d+), Skipped: +(?P<skipped>\d+), .*|Test summary: total: \d+, failed: (?P<errors>\d+), succeeded: (?P<expected>\d+), skipped: (?P<omitted>\d+), .*| {5}Passed: (?P<good>\d+)| {5}Failed: (?P<bad>\d+)| {4}Skipped: (?P<left>\d+))$`)
+	nextestTotal    = lazyregexp.New(`^ +Summary \[ *[\d.]+s\] +\d+(?:/\d+)? tests? run: (?P<counts>(?:.*?, (?P<errors>\d+) timed out)?.*)$`)
+	avaTotal        = lazyregexp.New(`^  (?:(?P<passed>\d+) tests? passed|(?P<failed>\d+) tests? failed|(?P<expected>\d+) known failures?|(?P<skipped>\d+) tests? skipped|(?P<todo>\d+) tests? todo|(?P<errors>\d+) (?:uncaught exceptions?|unhandled rejections?))$`)
+	jasmineTotal    = lazyregexp.New(`^(?P<ran>\d+) specs?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending specs?)?$`)
+	playwrightTotal = lazyregexp.New(`^  (?:(?P<passed>\d+) passed \([\d.]+(?:ms|s|m|h)\)|(?P<expected>\d+) flaky|(?P<failed>\d+) failed|(?P<errors>\d+) interrupted|(?P<skipped>\d+) skipped|(?P<omitted>\d+) did not run)$`)
+	catch2Total     = lazyregexp.New(`^(?:All tests passed \(\d+ assertions? in (?P<ran>\d+) test cases?\)|test cases: +\d+ \| (?P<counts>.*?)(?:\| +\d+ failed as expected)?)$`)
+	doctestTotal    = lazyregexp.New(`^\[doctest\] test cases: +\d+ \| +(?P<passed>\d+) passed \| +(?P<failed>\d+) failed \| +(?P<skipped>\d+) skipped$`)
+	pestTotal       = lazyregexp.New(`^ +Tests: +(?P<counts>(?:\d+ [a-z]+, )*\d+ [a-z]+) \(\d+ assertions?\)$`)
+	sbtTotal        = lazyregexp.New(`^\[(?:info|error)\] (?:Passed|Failed|Error): Total \d+, Failed (?P<failed>\d+), Errors (?P<errors>\d+), Passed (?P<passed>\d+)(?:, (?:Skipped|Ignored) (?P<skipped>\d+))?(?:, [A-Z][a-z]+ \d+)*$`)
+	surefireTotal   = lazyregexp.New(`^(?:\[\w+\] )?Tests run: (?P<ran>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)$`)
+)
+
+var (
+	exunit = listed{
+		total: exunitTotal, test: lazyregexp.New(`^ +\d+\) (?P<name>(?:test|doctest|property|feature) .+) \((?P<pkg>[\w.]+)\)$`), end: lazyregexp.New(`^Finished in `),
+	}
+	sugar = listed{total: sugarTotal, test: lazyregexp.New(`^ +- (?P<file>\S+?):\d+ (?P<name>\S.*)$`), alone: true}
+	bun   = listed{ // what a test prints comes before its title
+		total: bunTotal, group: lazyregexp.New(`^(?P<file>\S+\.[cm]?[jt]sx?):$`), alone: true,
+		test: lazyregexp.New(`^ *(?:✗|\(fail\)) (?P<name>.+?)(?: \[[\d.]+m?s\])?$`), ok: lazyregexp.New(`^ *(?:✓|\(pass\)) (?P<name>.+?)(?: \[[\d.]+m?s\])?$`),
+	}
+	deno = listed{
+		total: denoTotal, begin: lazyregexp.New(`^ ERRORS $`), end: lazyregexp.New(`^ FAILURES $`),
+		test: lazyregexp.New(`^(?P<name>.+) => (?P<file>\S+?):\d+:\d+$`), ok: lazyregexp.New(`^(?P<name>\S.*) \.\.\. ok \([\dhms.]+\)$`),
+	}
+	dotnet = listed{
+		total: dotnetTotal, test: lazyregexp.New(`^ +Failed (?P<name>\S.*?) \[<? ?[\d.]+ m?s\]$`), ok: lazyregexp.New(`^ +Passed (?P<name>\S.*?) \[<? ?[\d.]+ m?s\]$`),
+	}
+	nextest = listed{
+		total: nextestTotal, test: lazyregexp.New(`^ +(?:FAIL|TIMEOUT|ABORT|SIG[A-Z]+) \[[ >\d.]+s\] +(?:\( *\d+/\d+\) )?(?P<pkg>\S+) (?P<name>\S.*)$`),
+		ok: lazyregexp.New(`^ +(?:PASS|LEAK) \[[ \d.]+s\] +(?:\( *\d+/\d+\) )?(?P<pkg>\S+) (?P<name>\S.*)$`),
+	}
+	ava = listed{
+		total: avaTotal, test: lazyregexp.New(`^  ✘ \[fail\]: (?P<name>.+?)(?: (?:Error thrown in test|Rejected promise returned by test))?$`), alone: true,
+		ok: lazyregexp.New(`^  ✔ (?P<name>.+?)(?: \([\d.]+m?s\))?$`),
+	}
+	jasmine = listed{
+		total: jasmineTotal, begin: lazyregexp.New(`^Failures:$`), end: lazyregexp.New(`^Pending:$`), test: lazyregexp.New(`^\d+\) (?P<name>.+)$`),
+	}
+	playwright = listed{
+		total: playwrightTotal, test: lazyregexp.New(`^  \d+\) (?:\[.+?\] › )?(?P<pkg>\S+?):\d+:\d+ › (?P<name>.+?)(?: ─*)?$`),
+		ok: lazyregexp.New(`^  ✓ +\d+ (?:\[.+?\] › )?(?P<pkg>\S+?):\d+:\d+ › (?P<name>.+?) \([\d.]+m?s\)$`),
+	}
+	catch2  = listed{total: catch2Total, test: lazyregexp.New(`^(?P<name>\S+?:\d+): FAILED:$`), end: lazyregexp.New(`^[=-]{79}$`)}
+	doctest = listed{total: doctestTotal, test: lazyregexp.New(`^TEST CASE:  (?P<name>.+)$`), end: lazyregexp.New(`^={70,}$`)}
+	pest    = listed{
+		total: pestTotal, group: lazyregexp.New(`^ +(?:PASS|FAIL|WARN) +(?P<pkg>\S+)$`), alone: true,
+		test: lazyregexp.New(`^  ⨯ (?P<name>.+?)(?: +[\d.]+s)?$`), ok: lazyregexp.New(`^  ✓ (?P<name>.+?)(?: +[\d.]+s)?$`),
+	}
+	sbt      = listed{total: sbtTotal, test: lazyregexp.New(`^\[\w+\] +- (?P<name>.+) \*\*\* FAILED \*\*\*`)}
+	surefire = listed{
+		total: surefireTotal, test: lazyregexp.New(`^(?:\[ERROR\] )?(?P<name>\S.*?) (?:--| ) ?Time elapsed: [\d.,]+ s(?:ec)? +<<< (?:FAILURE|ERROR)!$`), end: lazyregexp.New(`^\[INFO\] *$`),
+	}
+)
+
+// scalatestTotal matches the summary of ScalaTest, which sbt sums up once more.
+var scalatestTotal = lazyregexp.New(`^(?:\[\w+\] )?Tests: succeeded (?P<passed>\d+), failed (?P<failed>\d+), canceled (?P<skipped>\d+), ignored (?P<omitted>\d+), pending (?P<pending>\d+)$`)
+
+var scalatest = listed{total: scalatestTotal, test: sbt.test}
+
+// readScalatest reads ScalaTest's summary where sbt has none: in its own runner, in mill, behind a filter.
+func readScalatest(c *collector, outputs [][]byte) {
+	summed := false
+	eachLine(outputs, func(line string) { summed = summed || sbtTotal().MatchString(line) })
+	if !summed {
+		scalatest.read(c, outputs)
+	}
+}
+
+// swiftTest matches the line of a test of XCTest or of Swift Testing.
+var swiftTest = lazyregexp.New(`^(?:Test Case '(?P<case>[^']+)' (?P<ended>passed|failed|skipped) \([\d.]+ seconds\)\.?|(?:✔|✘|➜|[^ -~]) Test (?P<name>[^ ].*?) (?P<done>passed|failed|skipped)(?: after [\d.]+ seconds.*|\.|: .*)?)$`)
+
+// swiftEnd is a line that a run of XCTest or of Swift Testing has.
+var swiftEnd = lazyregexp.New(`^(?:\s+Executed \d+ tests?, with |. Test run with \d+ tests? )`)
+
+// swiftRun matches the total of Swift Testing, which looks like the line of a test.
+var swiftRun = lazyregexp.New(`^run with \d+ tests?`)
+
+// swiftTotal matches the totals of XCTest and of Swift Testing.
+var swiftTotal = lazyregexp.New(`^(?:\s+Executed (?P<ran>\d+) tests?, with (?:(?P<skipped>\d+) tests? skipped and )?(?P<failed>\d+) failures?|. Test run with (?P<all>\d+) tests? .*passed)`)
+
+// readSwift counts the lines of tests, since the totals of XCTest contain each other. Without such lines, the largest total
+// counts.
+func readSwift(c *collector, outputs [][]byte) {
+	booked := c.booked()
+	var ran, failed, skipped int
+	eachLine(outputs, func(line string) {
+		if total := groups(swiftTotal, line); total != nil {
+			if n := atoi(total["ran"]) + atoi(total["all"]); n > ran {
+				ran, failed, skipped = n, atoi(total["failed"]), atoi(total["skipped"])
+			}
+		}
+		m := groups(swiftTest, line)
+		if m == nil || swiftRun().MatchString(m["name"]) {
+			return
+		}
+		name := m["case"] + m["name"]
+		switch m["ended"] + m["done"] {
+		case "passed":
+			c.pass("", name)
+		case "failed":
+			c.fail(Test{Name: name, Message: line})
+		case "skipped":
+			c.Skipped++
+		}
+	})
+	if c.booked() == booked {
+		failed = min(failed, ran)
+		c.Passed += max(0, ran-failed-skipped)
+		c.Failed, c.Skipped = c.Failed+failed, c.Skipped+skipped
+	}
+}

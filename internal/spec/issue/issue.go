@@ -1,0 +1,290 @@
+// Package issue reads the Markdown of an issue as a goal: its title, its text and its acceptance criteria, which the
+// reviewer role checks one by one. A goal that was made from an issue still has its criteria, so Parse finds them in
+// the goal, too.
+//
+// It is pure: it reads no file (config does). Start at Parse.
+package issue
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	tasks "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"pawl/internal/lib/lazyregexp"
+)
+
+// The limits of an issue.
+const (
+	MaxSource    = 256 << 10 // bytes of Markdown that are read
+	MaxCriteria  = 50
+	maxCriterion = 500 // bytes
+	maxTitle     = 300
+)
+
+// Issue is what an issue asks for.
+type Issue struct {
+	Title    string
+	Body     string   // Markdown, without the title
+	Criteria []string // in order, each once
+}
+
+// section matches the headings of acceptance criteria.
+var section = lazyregexp.New(`(?i)^\W*(acceptance( criteria| tests?)?|definition of done|done when|criteria)\b`)
+
+// markdown reads what matters here: blocks, task lists, and what is a comment or code. It leaves out links and emphasis,
+// and lists and quotes nested deeper than maxNesting: goldmark takes minutes and gigabytes for 64 KiB of some of those.
+var markdown = parser.NewParser(
+	parser.WithBlockParsers(shallowBlocks()...),
+	parser.WithInlineParsers(
+		util.Prioritized(extension.NewTaskCheckBoxParser(), 0), util.Prioritized(parser.NewCodeSpanParser(), 100), util.Prioritized(parser.NewRawHTMLParser(), 200),
+	),
+)
+
+// maxNesting is how deep blocks may be nested; a list counts twice, with its item.
+const maxNesting = 30
+
+// shallow is a parser of blocks with others inside. It opens none that is nested too deep, whose text then belongs to a
+// paragraph.
+type shallow struct{ parser.BlockParser }
+
+func (s shallow) Open(parent ast.Node, r text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	for depth, n := 0, parent; n != nil; depth, n = depth+1, n.Parent() {
+		if depth >= maxNesting {
+			return nil, parser.NoChildren
+		}
+	}
+	return s.BlockParser.Open(parent, r, pc)
+}
+
+func shallowBlocks() []util.PrioritizedValue {
+	all := parser.DefaultBlockParsers()
+	for i, p := range all {
+		if p.Value == parser.NewListParser() || p.Value == parser.NewBlockquoteParser() {
+			all[i].Value = shallow{p.Value.(parser.BlockParser)}
+		}
+	}
+	return all
+}
+
+// Parse reads an issue. The title is the front matter's, else the first heading if the text begins with one, else the
+// first line. Acceptance criteria are the items of lists under a heading like "Acceptance criteria", or only the items
+// of task lists (`- [ ] it works`) if the section has any. Without such a section, all items of task lists are
+// criteria. Parse leaves out Markdown comments, which readers don't see: a person who approves the goal has not seen
+// them.
+func Parse(source []byte) Issue {
+	src := normal(source)
+	matter, rest := FrontMatter(string(src))
+	title := ""
+	for l := range strings.SplitSeq(matter, "\n") {
+		if value, ok := strings.CutPrefix(l, "title:"); ok {
+			title = strings.Trim(strings.TrimSpace(value), `"'`)
+		}
+	}
+	src = uncommented([]byte(rest))
+	doc := markdown.Parse(text.NewReader(src))
+	is := Issue{Criteria: criteria(doc, src)}
+	first := doc.FirstChild()
+	heading, headed := first.(*ast.Heading)
+	switch {
+	case title != "":
+		is.Title, is.Body = title, string(src)
+		if headed && line(heading, src) == title {
+			is.Body = after(heading, src)
+		}
+	case headed:
+		is.Title, is.Body = line(heading, src), after(heading, src)
+	default:
+		is.Title, _, _ = strings.Cut(strings.TrimSpace(string(src)), "\n")
+		is.Body = string(src)
+		if strings.TrimSpace(is.Body) == strings.TrimSpace(is.Title) {
+			is.Body = ""
+		}
+	}
+	is.Title = clip(strings.Join(strings.Fields(is.Title), " "), maxTitle)
+	is.Body = trim(is.Body)
+	return is
+}
+
+// Goal returns what the agent is told, at most limit bytes of Markdown: the title, then the text. If the text is too
+// long, it is cut at the end of a paragraph, and the criteria are added at its end, where Parse finds them.
+func (is Issue) Goal(limit int) string {
+	start := is.Title + "\n"
+	if strings.HasPrefix(is.Body, is.Title) { // there was no heading: the text begins with the title
+		start = ""
+	} else if is.Title != "" {
+		start = "# " + start
+	}
+	whole := trim(start + "\n" + is.Body)
+	if len(whole) <= limit && slices.Equal(Parse([]byte(whole)).Criteria, is.Criteria) {
+		return whole
+	}
+	var end strings.Builder
+	if len(is.Criteria) > 0 {
+		end.WriteString("\n\n## Acceptance criteria\n")
+		for _, c := range is.Criteria {
+			end.WriteString("\n- [ ] " + c)
+		}
+	}
+	for room := limit - len(start) - end.Len() - len("\n\n\n[…]"); room > 0; room /= 2 { // a cut in code would hide the criteria
+		body := is.Body[:min(room, len(is.Body))]
+		cut := trim(start+"\n"+body[:max(strings.LastIndex(body, "\n\n"), 0)]) + "\n\n[…]" + end.String()
+		if len(cut) <= limit && slices.Equal(Parse([]byte(cut)).Criteria, is.Criteria) {
+			return cut
+		}
+	}
+	return clip(trim(start+end.String()), limit)
+}
+
+// criteria returns the acceptance criteria in the order of the text.
+func criteria(doc ast.Node, src []byte) []string {
+	var asked, plain, all []string
+	inside := 0 // the level of the section's heading
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Heading:
+			if inside == 0 || n.Level <= inside {
+				inside = 0
+				if section().MatchString(line(n, src)) {
+					inside = n.Level
+				}
+			}
+		case *ast.ListItem:
+			item := n.FirstChild()
+			if item == nil {
+				return ast.WalkContinue, nil
+			}
+			words := line(item, src)
+			if box, ok := item.FirstChild().(*tasks.TaskCheckBox); ok && box != nil {
+				words = strings.TrimSpace(words[min(len(words), 3):])
+				all = append(all, words)
+				if inside > 0 {
+					asked = append(asked, words)
+				}
+			} else if _, nested := n.Parent().Parent().(*ast.ListItem); inside > 0 && !nested {
+				plain = append(plain, words)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, list := range [][]string{asked, plain, all} {
+		if found := distinct(list); len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+func distinct(list []string) []string {
+	var out []string
+	for _, c := range list {
+		if c = clip(c, maxCriterion); c != "" && !slices.Contains(out, c) && len(out) < MaxCriteria {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// line returns the source of a block as one line.
+func line(n ast.Node, src []byte) string {
+	if n.Type() != ast.TypeBlock {
+		return ""
+	}
+	return strings.Join(strings.Fields(string(n.Lines().Value(src))), " ")
+}
+
+// after returns the source after a heading.
+func after(h *ast.Heading, src []byte) string {
+	lines := h.Lines()
+	if lines.Len() == 0 {
+		return string(src)
+	}
+	_, below, _ := strings.Cut(string(src[lines.At(lines.Len()-1).Stop:]), "\n")
+	if from := bytes.LastIndexByte(src[:lines.At(0).Start], '\n') + 1; !bytes.ContainsRune(src[from:lines.At(0).Start], '#') {
+		_, below, _ = strings.Cut(below, "\n") // the line under the heading made it one
+	}
+	return below
+}
+
+// normal makes the source valid UTF-8 of limited length, without control characters.
+func normal(source []byte) []byte {
+	s := strings.ToValidUTF8(string(source[:min(len(source), MaxSource)]), "")
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
+	return []byte(s)
+}
+
+// FrontMatter splits Markdown into the YAML between its first two lines of three hyphens, and the rest, both with Unix
+// line ends. The YAML keeps its line numbers of the whole text.
+func FrontMatter(text string) (matter, rest string) {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
+	if m := front().FindStringSubmatchIndex(text); m != nil {
+		return text[m[2]:m[3]], text[m[1]:]
+	}
+	return "", text
+}
+
+var front = lazyregexp.New(`(?ms)\A---[ \t]*$(.*?\n)---[ \t]*$\n?`)
+
+// uncommented returns the source without HTML comments. Comments in code stay.
+func uncommented(src []byte) []byte {
+	var cut [][2]int
+	doc := markdown.Parse(text.NewReader(src))
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.HTMLBlock:
+			if n.HTMLBlockType == ast.HTMLBlockType2 && n.Lines().Len() > 0 {
+				end := n.Lines().At(n.Lines().Len() - 1).Stop
+				if n.HasClosure() {
+					end = n.ClosureLine.Stop
+				}
+				cut = append(cut, [2]int{n.Lines().At(0).Start, end})
+			}
+		case *ast.RawHTML:
+			if s := n.Segments; s.Len() > 0 && strings.HasPrefix(string(src[s.At(0).Start:s.At(0).Stop]), "<!--") {
+				cut = append(cut, [2]int{s.At(0).Start, s.At(s.Len() - 1).Stop})
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	var out []byte
+	at := 0
+	for _, c := range cut {
+		if c[0] >= at {
+			out, at = append(out, src[at:c[0]]...), c[1]
+		}
+	}
+	return append(out, src[at:]...)
+}
+
+// blankLines matches the blank lines at the beginning of a text.
+var blankLines = lazyregexp.New(`^\s*\n`)
+
+// trim removes blank lines at both ends.
+func trim(s string) string {
+	return strings.TrimRight(s[len(blankLines().FindString(s)):], " \t\n")
+}
+
+// clip returns at most n bytes of s, cut between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(s[:max(n, 0)], ""))
+}

@@ -1,0 +1,406 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/agent/prompt"
+	"pawl/internal/fault"
+	"pawl/internal/judge/evaluator"
+	"pawl/internal/loop"
+	"pawl/internal/metric/stats"
+	"pawl/internal/spec"
+	"pawl/internal/spec/kind"
+	"pawl/internal/spec/phase"
+	"pawl/internal/steward/charter"
+	"pawl/test/harness/constants"
+)
+
+var update = flag.Bool("update", false, "write the generated pages anew")
+
+const generated = "<!-- Generated from the code by `go test ./test/docs -update`; do not edit. -->\n\n"
+
+func TestGeneratedPagesAreInStep(t *testing.T) {
+	for name, text := range map[string]string{"events.md": events(t), "errors.md": errorsPage(), "phases.md": phases(), "sealed.md": sealedPage()} {
+		path := filepath.Join("..", "..", "docs", name)
+		if *update {
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		}
+		have, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, text, string(have), "docs/%s is out of step: go test ./test/docs -update", name)
+	}
+}
+
+// TestSchemaIsInStep compares the JSON Schema with the reader's own tables and the words of docs/spec.md.
+func TestSchemaIsInStep(t *testing.T) {
+	ofLoops, ofStewards, divided := strings.Cut(page(t, "spec.md"), "\n## The spec of a steward\n")
+	require.True(t, divided)
+	loops, stewards := meanings(ofLoops), meanings(ofStewards)
+	for _, key := range spec.Keys() {
+		require.NotEmpty(t, loops[key], "docs/spec.md does not say what %s means", key)
+	}
+	for _, key := range charterKeys() {
+		require.NotEmpty(t, stewards[key], "docs/spec.md does not say what %s means to a steward", key)
+	}
+	for key := range stewards {
+		require.Contains(t, charterKeys(), key, "docs/spec.md has a key that no steward knows")
+	}
+	text, err := json.MarshalIndent(schemaOfFiles(loops, stewards), "", "  ")
+	require.NoError(t, err)
+	path := filepath.Join("..", "..", "schema", "pawl.schema.json")
+	if *update {
+		require.NoError(t, os.WriteFile(path, append(text, '\n'), 0o644))
+	}
+	have, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(text)+"\n", string(have), "schema/pawl.schema.json is out of step: go test ./test/docs -update")
+}
+
+// meanings returns the descriptions of keys in a page's tables.
+func meanings(text string) map[string]string {
+	about := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| [^|]* \\|([^|]*)\\|$").FindAllStringSubmatch(text, -1) {
+		for _, key := range strings.Split(row[1], ", ") {
+			about[strings.Trim(key, "`")] = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(strings.TrimSpace(row[2]), "$1")
+		}
+	}
+	return about
+}
+
+// charterKeys returns the keys of a steward's spec, with the keys of the entries of its lists.
+func charterKeys() []string {
+	all := charter.Keys()
+	for list, item := range map[string]any{"tiers": charter.Rule{}, "schedules": charter.Schedule{}, "triggers": charter.Trigger{}} {
+		for _, key := range spec.KeysOf(item) {
+			if inner := strings.HasPrefix(key, "task."); !inner {
+				all = append(all, list+"[]."+key)
+			} else if task := list + "[].task"; !slices.Contains(all, task) {
+				all = append(all, task)
+			}
+		}
+	}
+	return all
+}
+
+// TestPolicyRulesAreInStep compares the table in docs/spec.md with the rules.
+func TestPolicyRulesAreInStep(t *testing.T) {
+	const head = "| rule | setting | default | what it judges | blocks |\n|---|---|---|---|---|\n"
+	text := page(t, "spec.md")
+	before, rest, ok := strings.Cut(text, head)
+	require.True(t, ok, "docs/spec.md has no table of rules")
+	_, after, _ := strings.Cut(rest, "\n\n")
+	if strings.HasPrefix(rest, "\n") { // an empty table
+		after = rest[1:]
+	}
+	text = before + head + rules() + "\n" + after
+	path := filepath.Join("..", "..", "docs", "spec.md")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	require.Equal(t, text, page(t, "spec.md"), "docs/spec.md is out of step: go test ./test/docs -update")
+}
+
+func rules() string {
+	var w strings.Builder
+	for _, r := range spec.Rules {
+		setting, standard, blocks := "–", "–", "no"
+		if r.Setting() != "" {
+			setting, standard = r.Setting(), "no limit"
+		}
+		if most, ok := r.Limit(spec.Spec{}.Rules()); ok {
+			standard = fmt.Sprint(most)
+		} else if word := r.Says(spec.Spec{}.Rules()); word != "" {
+			standard = "`" + word + "`"
+		}
+		if r.Blocks {
+			blocks = "yes"
+		}
+		fmt.Fprintf(&w, "| `%s` | %s | %s | %s | %s |\n", r.Name, setting, standard, r.Judges, blocks)
+	}
+	return w.String()
+}
+
+func sealedPage() string {
+	var w strings.Builder
+	w.WriteString("# What is sealed\n\n" + generated + `Files that judge the work are sealed: a change of them never stays, whatever the scope says. If an agent changes one, a metric
+loop has it try again once and then drops the change (` + "`" + `limits.onSealed` + "`" + `); a delivery stops for a person. The contract counts
+them; before you approve it, ` + "`" + `v` + "`" + ` lists all. These are sealed:
+
+- **Files that a command names**: files that ` + "`" + `protect` + "`" + ` matches; existing files that are words of the guard command; scripts that
+  verify, guard, test and check run; and the file in which a runner such as make or npm finds its targets. A scope never opens
+  these.
+- **Files that those use**: what shell scripts run and source; what targets of make, just, npm, pnpm, yarn, bun and composer run,
+  with one level of ` + "`" + `include` + "`" + `, with ` + "`" + `$(MAKE) other` + "`" + ` and ` + "`" + `$(shell x)` + "`" + `; for a workspace (` + "`" + `--workspaces` + "`" + `, ` + "`" + `--filter` + "`" + `, ` + "`" + `-r` + "`" + `, lerna, turbo, nx) the
+  manifests of its packages, and their scripts of that name; what Python and JavaScript import from the folder of the importing
+  script, or below. pawl reads the files of the base commit. A scope opens these files if it names the file or its
+  folder (` + "`" + `src/**` + "`" + `, not ` + "`" + `**` + "`" + ` or ` + "`" + `*.py` + "`" + `), because a benchmark runs the code that it measures. At the repository's root, imported
+  files are not sealed, because anything may be beside a script there. If pawl can't tell what a command uses (a program in a
+  variable, a target that it does not find, a Taskfile, a Rakefile, a script in Ruby), it warns you before you approve the contract.
+- **Tests** that guard and test commands name or discover, as they are in the base commit. The loop may add new tests and change
+  those that it has added itself. The tests in verify and check commands are not sealed, because a metric may be about them. The source of a
+  program whose name has "test" in it, and that these commands build and run (` + "`./xmltest`" + `: ` + "`xmltest.cpp`" + `), is such a test. So are folders of tests that the text of a
+  program names (` + "`ruby -e '…'`" + `).
+- **Settings** of every program that a command runs, whether they exist or not. The loop may neither change nor add any, in the
+  folder in which the program runs, below it and above it. Files of the repository that settings have the program load before the
+  tests are sealed too, unless the scope names their folder: ` + "`" + `setupFiles` + "`" + ` of jest, ` + "`" + `require` + "`" + ` of mocha, ` + "`" + `pytest_plugins` + "`" + `.
+- **Names that must stay free** (the column *while absent*): names that the program would prefer to a sealed file, or with which it would leave tests out
+  (` + "`" + `GNUmakefile` + "`" + ` before ` + "`" + `Makefile` + "`" + `, a nested ` + "`" + `go.mod` + "`" + `, ` + "`" + `unittest.py` + "`" + ` for ` + "`" + `python3 -m unittest` + "`" + `). If such a file exists, your
+  scope decides about it. pawl also finds such names by reading commands, scripts and Makefiles: a target that is not in ` + "`" + `.PHONY` + "`" + `, and what
+  stands before it, because make does nothing if there is a file of that name; ` + "`" + `-include local.mk` + "`" + `; ` + "`" + `Makefile.sh` + "`" + `, from which make
+  would write its Makefile anew; ` + "`" + `./bench` + "`" + `, which a build makes, and ` + "`" + `. ./env.sh` + "`" + `, if the base does not have them; programs in folders
+  of the repository that a command puts into ` + "`" + `PATH` + "`" + `; modules of Python's own that a script imports, in its folder, and those that
+  pytest and unittest need, in the folder in which they run, in a folder of tests that they are given, and in folders of ` + "`" + `PYTHONPATH` + "`" + `.
+- **Code of others** that the repository contains, for guard and test commands: what is in ` + "`" + `vendor` + "`" + ` (Go), ` + "`" + `node_modules` + "`" + ` and
+  ` + "`" + `.venv` + "`" + ` in the base commit. Libraries of the tests are there, and sometimes the program that runs them. If the loop has to change dependencies there, name the
+  folder in ` + "`" + `scope` + "`" + `: ` + "`" + `vendor/**` + "`" + `.
+- **Lines of manifests** (the column *lines*): these directives may not change in a file that the loop may change otherwise. With a new
+  ` + "`" + `ignore` + "`" + ` in ` + "`" + `go.mod` + "`" + `, ` + "`" + `go test ./...` + "`" + ` would leave packages out; with ` + "`" + `replace` + "`" + `, tests would get another library.
+- **Files outside the repository** that commands name: by an absolute path, from ` + "`" + `~/` + "`" + ` on, or by the name of a program that is not
+  in the machine's own folders (` + "`" + `/usr/bin` + "`" + ` and the like). The contract has their SHA-256. If one of them changes, pawl judges
+  nothing more: the loop fails with ` + "`" + `PRECONDITION_FAILED` + "`" + `.
+
+If the goal is to change tests or settings, name them in ` + "`" + `scope` + "`" + `: ` + "`" + `tests/**` + "`" + `, ` + "`" + `**/*_test.go` + "`" + `, ` + "`" + `pyproject.toml` + "`" + `. A glob that merely
+matches them, such as ` + "`" + `**` + "`" + ` or ` + "`" + `src/**` + "`" + `, leaves them sealed.
+
+pawl also seals tests with other names, if the runner is told those names: by ` + "`" + `-p` + "`" + ` for unittest, by ` + "`" + `python_files` + "`" + ` for pytest (in
+its settings, or with ` + "`" + `-o` + "`" + `), by ` + "`" + `testMatch` + "`" + ` for jest, by a ` + "`" + `path` + "`" + ` in ` + "`" + `Cargo.toml` + "`" + `. For ctest and meson it reads what they build: the
+sources of a program whose name has "test" in it, and scripts that the command of a test names. ` + "`" + `pawl validate` + "`" + ` asks pytest, jest,
+vitest, mocha, playwright, tap, rspec and prove for the list of their tests and notes the files that nothing seals. Other runners can't list
+them without running them, have known names for their test files, or (such as ` + "`" + `cargo` + "`" + ` with tests beside the code) name no file. For those,
+pawl counts: a guard in which fewer tests pass than before has failed.
+
+No list is complete ([why it is as it is](decisions/0015-sealed-means-the-evaluator.md)). pawl does not find what a program runs by
+itself, or a file name in a string or put together from parts: name such files in ` + "`" + `protect` + "`" + `. Nothing
+stops code from lying about itself while a test or a benchmark runs it: read the diff.
+
+A target or script of make, npm and the like counts as a test if its name says so (test, spec, check, cov, verify, ci,
+all, or no name at all). Globs apply in the folder in which the program runs and in all folders below. A glob that begins with a
+slash applies only in that folder.
+
+| program | tests | settings | while absent | lines |
+|---|---|---|---|---|
+`)
+	cell := func(globs []string) string {
+		if len(globs) == 0 {
+			return "–"
+		}
+		return "`" + strings.Join(globs, "`, `") + "`"
+	}
+	for _, r := range evaluator.Table() {
+		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s |\n", cell(r.Programs), cell(r.Tests), cell(r.Settings), cell(r.Absent), cell(r.Lines))
+	}
+	return w.String()
+}
+
+func errorsPage() string {
+	var w strings.Builder
+	w.WriteString("# Errors\n\n" + generated)
+	w.WriteString("Every fault has a code. The code is the workflow's failure type, the state's `errorCode`, and the type of a refused\nupdate's error. It also decides the exit code of the command.\n\n")
+	w.WriteString("| code | what it means | what to do | exit code |\n|---|---|---|---|\n")
+	for _, k := range fault.Table {
+		fmt.Fprintf(&w, "| `%s` | %s | %s | %d |\n", k.Code, k.Meaning, k.Recovery, k.Exit)
+	}
+	var within []string
+	for _, k := range fault.Table {
+		if fault.Enforcement.Has(k.Family) {
+			within = append(within, "`"+string(k.Code)+"`")
+		}
+	}
+	w.WriteString("\nThese codes are one family. Code can match the family as a whole, or one code: " + strings.Join(within, ", ") + ".\nTwo of them are never an `errorCode`, only the `cause` beside it, in the state, the result and the last event. If the wall clock\nhas run out, or an iteration has used up its agent calls, the loop ends with `BUDGET_EXHAUSTED`, as for every budget.\n")
+	w.WriteString("\nOther exit codes: 0 means that the loop completed; 4 means that a gate opened and there is no terminal to ask at (the loop waits).\n")
+	return w.String()
+}
+
+func events(t *testing.T) string {
+	var w strings.Builder
+	w.WriteString("# Events\n\n" + generated)
+	w.WriteString("Only events change a loop's state: the state is the fold of its events. The ledger keeps all of them, `pawl log --json` prints\nthem as JSON lines, and the query `events` returns the latest ones.\n\n| type | meaning |\n|---|---|\n")
+	for _, e := range constants.Of[loop.Type](t, "internal/loop/event.go", "Type") {
+		fmt.Fprintf(&w, "| `%s` | %s |\n", e.Value, e.Meaning)
+	}
+	w.WriteString("\n## Fields\n\nEvery event has `seq`, `time`, `loop`, `type`, `iteration` and `phase`. The other fields depend on the type.\n\n")
+	w.WriteString(fields(reflect.TypeFor[loop.Event]()))
+	for _, inner := range []reflect.Type{
+		reflect.TypeFor[loop.Usage](), reflect.TypeFor[loop.Iteration](), reflect.TypeFor[loop.Judgement](), reflect.TypeFor[loop.Gate](),
+		reflect.TypeFor[loop.Answer](), reflect.TypeFor[loop.Contract](), reflect.TypeFor[loop.Proposal](), reflect.TypeFor[loop.Opened](),
+		reflect.TypeFor[stats.Judgement](), reflect.TypeFor[stats.Sampler](), reflect.TypeFor[loop.Claim](),
+	} {
+		fmt.Fprintf(&w, "\n### %s\n\n%s", named(inner), fields(inner))
+	}
+	return w.String()
+}
+
+func fields(t reflect.Type) string {
+	return "| field | type |\n|---|---|\n" + rows(t)
+}
+
+// rows returns the fields of a struct, including those of embedded structs.
+func rows(t reflect.Type) string {
+	var w strings.Builder
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous {
+			w.WriteString(rows(f.Type))
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		fmt.Fprintf(&w, "| `%s` | %s |\n", name, named(f.Type))
+	}
+	return w.String()
+}
+
+// named returns the name of a type in JSON.
+func named(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[stats.Judgement]():
+		return "Samples"
+	case t.Kind() == reflect.Float64:
+		return "number"
+	case t.Kind() == reflect.Pointer:
+		return named(t.Elem())
+	case t.Name() == "Decimal":
+		return "number, exact"
+	case t.Name() == "Time":
+		return "time, RFC 3339 UTC"
+	case t == reflect.TypeFor[json.RawMessage](): // a fragment of a spec
+		return "object"
+	case t.Kind() == reflect.Slice:
+		return "list of " + named(t.Elem())
+	case t.Kind() == reflect.Map:
+		return "object of " + named(t.Elem())
+	case t.Kind() == reflect.Struct:
+		return t.Name()
+	case t.Kind() == reflect.String:
+		return "text"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	}
+	return "whole number"
+}
+
+func phases() string {
+	var w strings.Builder
+	w.WriteString("# Phases\n\n" + generated)
+	w.WriteString("These are the phases of each kind of loop, and all changes of phase that pawl allows. Any other change ends with\n`ALO_INVALID_TRANSITION`.\n\n## Improve\n\n")
+	improve := kind.Improve.Machine(kind.Version(), true)
+	w.WriteString(drawing(improve, func(from, to phase.Phase) (string, bool) {
+		return "", to != phase.Complete || from == phase.Log
+	}))
+	w.WriteString("\nA loop can also go from every phase to `complete`, because it can be halted anywhere.\n\n" + table(improve, nil))
+	w.WriteString("\n## Deliver\n\n")
+	strict, lax := kind.Deliver.Machine(kind.Version(), true), kind.Deliver.Machine(kind.Version(), false)
+	only := func(from, to phase.Phase) (string, bool) {
+		if from != phase.None && strict.Check(from, to) != nil {
+			return "only without test.required", true
+		}
+		return "", true
+	}
+	w.WriteString(drawing(lax, only))
+	w.WriteString("\nThe guard is not a phase: it runs at the end of `write` and `fix`. A rework happens within its phase. `complete` is\nthe last phase and means success: a loop that fails or is halted stays in its phase.\n\n" + table(lax, only))
+	return w.String()
+}
+
+// drawing returns a machine as mermaid draws it. label returns the text of an arrow, and whether the arrow is drawn. A
+// nil label draws all.
+func drawing(m phase.Machine, label func(from, to phase.Phase) (string, bool)) string {
+	var w strings.Builder
+	w.WriteString("```mermaid\nstateDiagram-v2\n")
+	for _, from := range append([]phase.Phase{phase.None}, m.Phases()...) {
+		for _, to := range m.Row(from).Next {
+			text, drawn := label(from, to)
+			if !drawn {
+				continue
+			}
+			name := string(from)
+			if from == phase.None {
+				name = "[*]"
+			}
+			fmt.Fprintf(&w, "    %s --> %s", name, to)
+			if text != "" {
+				w.WriteString(" : " + text)
+			}
+			w.WriteString("\n")
+		}
+	}
+	w.WriteString("    complete --> [*]\n```\n")
+	return w.String()
+}
+
+// table lists which phases may follow each phase.
+func table(m phase.Machine, label func(from, to phase.Phase) (string, bool)) string {
+	var w strings.Builder
+	w.WriteString("| phase | may be followed by |\n|---|---|\n")
+	for _, from := range m.Phases() {
+		var next []string
+		for _, to := range m.Row(from).Next {
+			text := "`" + string(to) + "`"
+			if label != nil {
+				if when, _ := label(from, to); when != "" {
+					text += " (" + when + ")"
+				}
+			}
+			next = append(next, text)
+		}
+		if len(next) == 0 {
+			next = []string{"nothing"}
+		}
+		fmt.Fprintf(&w, "| `%s` | %s |\n", from, strings.Join(next, ", "))
+	}
+	return w.String()
+}
+
+// TestEveryKeyIsDocumented compares docs/spec.md with the keys of the contract.
+func TestEveryKeyIsDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec.md"))
+	require.NoError(t, err)
+	for _, key := range spec.Keys() {
+		require.Contains(t, string(page), "`"+key+"`", "%s is not documented", key)
+	}
+}
+
+// TestWhatAnAgentMayReportIsDocumented compares docs/spec.md with what pawl reads of a result file.
+func TestWhatAnAgentMayReportIsDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec.md"))
+	require.NoError(t, err)
+	row := regexp.MustCompile("(?m)^\\| `PAWL_RESULT` .*$").FindString(string(page))
+	result := reflect.TypeFor[prompt.Result]()
+	for i := range result.NumField() {
+		if key, _, _ := strings.Cut(result.Field(i).Tag.Get("json"), ","); key != "-" {
+			require.Contains(t, row, "`"+key+"`")
+		}
+	}
+}
+
+// TestConformanceNamesTestsThatExist finds tests that were renamed or removed.
+func TestConformanceNamesTestsThatExist(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "conformance.md"))
+	require.NoError(t, err)
+	have := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err = filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, m := range declared.FindAllSubmatch(source, -1) {
+			have[string(m[1])] = true
+		}
+		return err
+	})
+	require.NoError(t, err)
+	for _, name := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(page), -1) {
+		require.True(t, have[name[1]], "%s does not exist", name[1])
+	}
+}

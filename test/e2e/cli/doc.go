@@ -1,0 +1,2 @@
+// Package cli tests what people tell a running loop, by commands and at a terminal, and how it answers.
+package cli

@@ -1,0 +1,16 @@
+package ends_test
+
+import (
+	"os"
+	"testing"
+
+	"pawl/test/harness/world"
+)
+
+func TestMain(m *testing.M) { os.Exit(world.Main(m)) }
+
+type (
+	doc  = world.Doc
+	deed = world.Deed
+	row  = world.Row
+)

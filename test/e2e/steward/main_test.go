@@ -1,0 +1,10 @@
+package steward_test
+
+import (
+	"os"
+	"testing"
+
+	"pawl/test/harness/world"
+)
+
+func TestMain(m *testing.M) { os.Exit(world.Main(m)) }

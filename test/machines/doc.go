@@ -1,3 +1,0 @@
-// Package machines tests failures around a loop: processes that die, an engine that is lost, disks that fill up, a
-// machine without git.
-package machines

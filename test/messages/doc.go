@@ -1,2 +1,0 @@
-// Package messages tests what people tell a running loop, by commands and at a terminal, and how it answers.
-package messages

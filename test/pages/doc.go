@@ -1,2 +1,0 @@
-// Package pages tests the documents: it runs each command that a page shows, and compares the output.
-package pages

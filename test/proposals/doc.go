@@ -1,2 +1,0 @@
-// Package proposals tests what happens with a loop's work: proposals, their review, applying them, and their record.
-package proposals

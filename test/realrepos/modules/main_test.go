@@ -1,0 +1,14 @@
+package modules_test
+
+import (
+	"os"
+	"testing"
+
+	"pawl/test/harness/world"
+)
+
+func TestMain(m *testing.M) { os.Exit(world.Main(m)) }
+
+type (
+	doc = world.Doc
+)
