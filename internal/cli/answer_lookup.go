@@ -111,7 +111,7 @@ func (a *app) drain() {
 // listen starts to read what is typed.
 func (a *app) listen() {
 	if a.typed == nil {
-		a.typed = lines(a.in)
+		a.typed = a.lines(a.in)
 	}
 }
 

@@ -209,11 +209,12 @@ func older(records []hostrecord.Record, id string, began time.Time) bool {
 }
 
 // lines returns a channel with the lines of a reader. The channel closes at the reader's end.
-func lines(in io.Reader) chan string {
+func (a *app) lines(in io.Reader) chan string {
 	out := make(chan string)
 	go func() {
 		defer close(out)
 		for scan := bufio.NewScanner(in); scan.Scan(); {
+			a.screen.Typed()
 			out <- scan.Text()
 		}
 	}()

@@ -16,6 +16,7 @@ type Screen struct {
 	out  io.Writer
 	fd   int // the terminal's descriptor, -1 for none
 	live string
+	open bool // the cursor stands behind a question
 }
 
 // NewScreen returns a screen on w, which is a terminal's if w is one.
@@ -71,14 +72,19 @@ func (s *Screen) Rows() int {
 	return 24
 }
 
-// Print writes a text and a line break, above the moving line if there is one.
+// Print writes a text and a line break, above the moving line if there is one. Behind a question it begins a new line,
+// and no text just ends that of the question.
 func (s *Screen) Print(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text = strings.TrimSuffix(text, "\n") + "\n"
-	if s.live != "" {
+	switch {
+	case s.open && text != "\n":
+		text = "\n" + text
+	case s.live != "":
 		text = erase + text + s.live
 	}
+	s.open = false
 	io.WriteString(s.out, text)
 }
 
@@ -98,13 +104,32 @@ func (s *Screen) Live(text string) {
 // Still removes the moving line, for example before a question.
 func (s *Screen) Still() { s.Live("") }
 
-// Ask writes a question and leaves the cursor after it.
+// Ask writes a question, on a line of its own, and leaves the cursor after it.
 func (s *Screen) Ask(question string) {
-	question = s.Style().Hang(question, 2)
+	words := strings.TrimRight(question, " ")
+	question = s.Style().Hang(words, 2) + question[len(words):]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.live != "" {
+	switch {
+	case s.open:
+		question = "\n" + question
+	case s.live != "":
 		question, s.live = erase+question, ""
 	}
+	s.open = true
 	io.WriteString(s.out, question)
+}
+
+// Asking reports whether the cursor stands behind a question.
+func (s *Screen) Asking() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
+// Typed says that a person has ended the line of the question.
+func (s *Screen) Typed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = false
 }
