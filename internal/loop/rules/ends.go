@@ -163,7 +163,7 @@ func Result(s loop.State, sp spec.Spec) *loop.Result {
 	if s.Baseline != nil && res.Best != nil {
 		res.Delta = new(res.Best.Sub(*s.Baseline))
 	}
-	if res.Best != nil && recommends(s) {
+	if res.Best != nil && recommends(s, sp) {
 		met := sp.Verify.Target != nil && metric.TargetMet(sp.Verify.Direction, *res.Best, *sp.Verify.Target)
 		res.Recommendation = s.Analysis.Recommend(sp.Verify.Direction, met)
 	}
@@ -171,9 +171,11 @@ func Result(s loop.State, sp spec.Spec) *loop.Result {
 }
 
 // recommends reports whether the report says if a loop could go on: not after a failure, nor after a person has ended
-// it or rejected its proposal.
-func recommends(s loop.State) bool {
+// it, rejected its proposal or refused it a larger budget.
+func recommends(s loop.State, sp spec.Spec) bool {
 	rejected := s.Proposal != nil && s.Proposal.State == Rejected
 	ended := s.ExitStatus == Interrupted.ExitStatus
-	return s.Status != loop.Failed && !rejected && !ended
+	exhausted := s.ExitStatus == IterationLimit.ExitStatus || s.ExitStatus == TimeBudget.ExitStatus
+	refused := exhausted && sp.Limits.OnExhausted == spec.Ask // nobody else ends such a loop
+	return s.Status != loop.Failed && !rejected && !ended && !refused
 }

@@ -49,4 +49,7 @@ func TestP9_RecommendedIsNothingAfterAFailureOrAPersonsDecision(t *testing.T) {
 	require.Empty(t, ended(measured, rules.NotReproduced, ""))
 	require.Empty(t, ended(measured, rules.Interrupted, ""))
 	require.Empty(t, ended(measured, rules.IterationLimit, "rejected"))
+	sp.Limits.OnExhausted = spec.Ask
+	require.Empty(t, ended(measured, rules.IterationLimit, "open"), "a person refused a larger budget")
+	require.Equal(t, "continue", ended(measured, rules.DiscardsInARow, "open"))
 }
