@@ -40,13 +40,25 @@ func afterRejection(k kind.Kind, b loop.Budget) string {
 	return k.Rejected
 }
 
-// whyAt asks why a contract or a change is rejected. No agent reads the reason if the loop ends with it.
-func whyAt(k kind.Kind, g loop.Gate, b loop.Budget) string {
-	last := !k.TriesAgain || b[loop.Iterations].UsedUp()
-	if g.Kind == loop.GateContract || g.Kind == loop.GateDiff && last {
-		return "Why? (for the record; Enter: no reason) "
+// whyAt asks why a contract or a change is rejected, and says what follows where the question did not; approved says that
+// a contract was. No agent reads the reason if the loop ends with it.
+func whyAt(k kind.Kind, g loop.Gate, b loop.Budget, approved bool) string {
+	last := b[loop.Iterations].UsedUp()
+	follows, recorded := "", last
+	switch {
+	case g.Kind == loop.GateContract && !approved, g.Kind == loop.GateBudget:
+		follows, recorded = "The loop ends. ", true
+	case g.Kind == loop.GateContract:
+		recorded = true
+	case g.Kind == loop.GateDiff:
+		recorded = last || !k.TriesAgain
+	case g.Kind == loop.GateNewFiles:
+		follows = "The change is undone. "
 	}
-	return "Why? (the agent reads it; Enter: no reason) "
+	if recorded {
+		return follows + "Why? (for the record; Enter: no reason) "
+	}
+	return follows + "Why? (the agent reads it; Enter: no reason) "
 }
 
 // reply returns the message for a line that is typed at a gate. An empty name means no answer.
@@ -82,10 +94,19 @@ func (f *follower) ask() {
 	f.askNow(questionAt(f.kind, *f.gate, f.budget()))
 }
 
+// askAgain asks what is asked now once more.
+func (f *follower) askAgain() {
+	if f.why {
+		f.askWhy()
+		return
+	}
+	f.ask()
+}
+
 // askWhy asks for the reason of a rejection, which the next agent call is told.
 func (f *follower) askWhy() {
 	f.why = true
-	f.askNow(whyAt(f.kind, *f.gate, f.budget()))
+	f.askNow(whyAt(f.kind, *f.gate, f.budget(), f.approved))
 }
 
 // answer handles a line of stdin for the open gate. A line that is typed while nothing is asked answers nothing; if a gate
@@ -96,17 +117,16 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		if f.choosing != nil {
 			f.choosing = nil
 			f.asking = f.gate != nil
-			f.say("the loop goes on")
+			f.say("the input has ended; %s", f.prospect())
 		}
 		if f.asking {
-			f.screen.Print("")
-			return f.nobody(*f.gate)
+			return f.nobody(*f.gate, "the input has ended")
 		}
 		return nil
 	}
 	typed := answered(line)
 	if f.choosing != nil {
-		return f.chosen(ctx, typed)
+		return f.chosen(ctx, line)
 	}
 	if !f.asking {
 		if f.gate != nil && typed != "" {
@@ -131,7 +151,7 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		return nil
 	}
 	name, m := reply(g, typed)
-	if name == loop.MessageReject && g.Kind != loop.GateBudget {
+	if name == loop.MessageReject {
 		f.askWhy()
 		return nil
 	}

@@ -265,7 +265,7 @@ func TestLeavingAWatchLeavesTheLoopAlone(t *testing.T) {
 			b.signals <- sig
 		}()
 		require.Equal(t, 5, b.run(nil, "watch", "loop-1"))
-		require.Contains(t, b.stderr.String(), "the loop loop-1 goes on in its worker")
+		require.Contains(t, b.stderr.String(), "the loop loop-1 waits for your answer")
 		require.Empty(t, f.taken())
 		require.False(t, f.ended())
 	}

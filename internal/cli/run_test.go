@@ -197,6 +197,24 @@ func (b *bench) awaitStderr(text string) {
 	}
 }
 
+// What happens while a gate's question is open is shown below it, and the question comes again.
+func TestE16_AQuestionComesAgainBelowWhatHappens(t *testing.T) {
+	const question = "v shows all of it. Approve this contract and start? [y/n] "
+	f := improving()
+	b := newBench(t, f)
+	b.atTerminal()
+	stdin, typist := io.Pipe()
+	go func() {
+		b.awaitStderr(question)
+		f.mu.Lock()
+		f.emit(loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, By: "ann"})
+		f.mu.Unlock()
+		b.awaitStderr("message pause by ann\n" + question)
+		io.WriteString(typist, "y\n")
+	}()
+	require.Equal(t, 0, b.run(stdin, "run", b.spec()), b.stderr.String())
+}
+
 func TestAnAnswerFromElsewhereEndsTheQuestion(t *testing.T) {
 	f := improving()
 	b := newBench(t, f)
@@ -334,7 +352,7 @@ func TestAtAQuestionCtrlCAndEnterAskAgain(t *testing.T) {
 		b.signals <- os.Interrupt
 		b.awaitStderr("Ctrl-C again leaves at once: ")
 		io.WriteString(typist, "\n")
-		b.awaitStderr("the loop goes on\nv shows all of it. Approve this contract and start? [y/n] ")
+		b.awaitStderr("the loop waits for your answer\nv shows all of it. Approve this contract and start? [y/n] ")
 		io.WriteString(typist, "\n")
 		b.awaitStderr("[y/n] v shows all of it. Approve this contract and start? [y/n] ")
 		io.WriteString(typist, "x\n")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -152,6 +153,7 @@ func (f *follower) update(ctx context.Context, u client.News) error {
 	if c := u.State.Contract; c != nil && c.ApprovedAt != nil {
 		f.approved = true
 	}
+	asked := f.screen.Asking()
 	f.show(u.Events)
 	if u.Err != nil {
 		if f.quietSince.IsZero() {
@@ -164,12 +166,14 @@ func (f *follower) update(ctx context.Context, u client.News) error {
 	switch g := f.state.Gate; {
 	case g == nil:
 		if f.asking {
-			f.screen.Print("\npawl: answered from elsewhere")
+			f.say("answered from elsewhere")
 		}
 		f.gate, f.asking, f.why, f.reading = nil, false, false, nil
 	case f.gate == nil || f.gate.ID != g.ID:
 		f.gate, f.asking, f.why, f.reading = g, false, false, nil
 		return f.opened(ctx, *g)
+	case f.asking && asked && !f.screen.Asking(): // something was printed below the question
+		f.askAgain()
 	}
 	return nil
 }
@@ -317,23 +321,29 @@ func (f *follower) signal(ctx context.Context, sig os.Signal) error {
 }
 
 // chosen carries out the answer to what Ctrl-C means. Only a whole word ends the loop.
-func (f *follower) chosen(ctx context.Context, typed string) error {
-	switch typed {
+func (f *follower) chosen(ctx context.Context, line string) error {
+	switch answered(line) {
 	case "d", "detach":
 		return f.leave(ctx)
 	case "p", "pause":
+		if f.state.Status == loop.Paused {
+			f.goOn("")
+			break
+		}
 		f.choosing = nil
-		f.say("pausing; `pawl continue %s` resumes it", f.id)
 		f.send(ctx, loop.MessagePause, loop.Message{By: config.User(), Note: "Ctrl-C"})
 		if f.gate != nil {
+			f.say("pausing if the loop goes on after this question; then `pawl continue %s` resumes it", f.id)
 			f.ask()
+			break
 		}
+		f.say("pausing; `pawl continue %s` resumes it", f.id)
 	case "end":
 		f.end(ctx)
 	case "":
 		f.goOn("")
 	default:
-		f.goOn(strconv.Quote(typed) + " is none of these")
+		f.goOn(strconv.Quote(strings.TrimSpace(line)) + " is none of these")
 	}
 	return nil
 }
@@ -341,10 +351,21 @@ func (f *follower) chosen(ctx context.Context, typed string) error {
 // goOn continues after Ctrl-C as if nothing had been typed; why says why, unless the person said so.
 func (f *follower) goOn(why string) {
 	f.choosing = nil
-	f.say("%sthe loop goes on", render.Around("", render.Clean(why), "; "))
+	f.say("%s%s", render.Around("", render.Clean(why), "; "), f.prospect())
 	if f.gate != nil {
 		f.ask()
 	}
+}
+
+// prospect says what becomes of the loop if nothing is changed.
+func (f *follower) prospect() string {
+	switch {
+	case f.state.Status == loop.Paused:
+		return "the loop stays paused"
+	case f.gate != nil:
+		return "the loop waits for your answer"
+	}
+	return "the loop goes on"
 }
 
 // end ends the loop, with its report.
@@ -359,25 +380,39 @@ func (f *follower) end(ctx context.Context) {
 // leaveTimeout is how long leaving at once may take.
 const leaveTimeout = 2 * time.Second
 
-// leave ends this process and says what becomes of the loop: it goes on, or waits for a worker.
+// leave ends this process and says what becomes of the loop: it goes on, waits for a worker, or for a person.
 func (f *follower) leave(ctx context.Context) error {
 	f.screen.Still()
-	paused := f.state.Status == loop.Paused
+	own := f.s.worker.polls.Load()
+	served := own || f.s.Served(context.WithoutCancel(ctx))
+	if own {
+		f.s.worker.stop(leaveTimeout)
+	}
+	state, next := f.resting()
 	switch {
-	case f.s.worker.polls.Load() && paused:
-		f.s.worker.stop(leaveTimeout)
-		f.say("left; the loop %s is paused. After `pawl up`, `pawl continue %s` resumes it", f.id, f.id)
-	case f.s.worker.polls.Load():
-		f.s.worker.stop(leaveTimeout)
+	case own && state != "":
+		f.say("left; the loop %s %s. After `pawl up`, %s", f.id, state, next)
+	case own:
 		f.say("left; the loop %s waits for `pawl up`, which resumes it. `pawl show %s` shows it", f.id, f.id)
-	case f.s.Served(context.WithoutCancel(ctx)) && paused:
-		f.say("left; the loop %s is paused. `pawl continue %s` resumes it", f.id, f.id)
-	case f.s.Served(context.WithoutCancel(ctx)):
+	case served && state != "":
+		f.say("left; the loop %s %s. %s", f.id, state, next)
+	case served:
 		f.say("left; the loop %s goes on in its worker. `pawl show %s` shows it", f.id, f.id)
 	default:
 		f.say("left; no worker runs, so the loop %s waits until one does (%s). `pawl show %s` shows it", f.id, f.s.AWorker(), f.id)
 	}
 	return &leaving{code: exitInterrupted}
+}
+
+// resting says that the loop waits for a person, and which command ends that; "" if it is at work.
+func (f *follower) resting() (state, next string) {
+	switch {
+	case f.state.Status == loop.Paused:
+		return "is paused", fmt.Sprintf("`pawl continue %s` resumes it", f.id)
+	case f.gate != nil:
+		return "waits for your answer", fmt.Sprintf("`pawl show %s` says how to give it", f.id)
+	}
+	return "", ""
 }
 
 // send sends a message to the loop without blocking the screen.
@@ -427,11 +462,11 @@ func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 		f.ask()
 		return nil
 	}
-	return f.nobody(g)
+	return f.nobody(g, "there is no terminal to ask at")
 }
 
-// nobody leaves a loop that waits for an answer when there is nobody to ask.
-func (f *follower) nobody(g loop.Gate) error {
+// nobody leaves a loop that waits for an answer when there is nobody to ask; why says why.
+func (f *follower) nobody(g loop.Gate, why string) error {
 	if g.Kind == loop.GateContract {
 		f.screen.Print(f.screen.Style().Gate(f.id, g, f.budget(), f.deps.Now()))
 	}
@@ -439,7 +474,7 @@ func (f *follower) nobody(g loop.Gate) error {
 	if !f.deps.Thin { // the worker ends with this process, and there may be no other
 		next += "; the loop continues while a worker runs (" + f.s.AWorker() + ")"
 	}
-	f.say("the loop %s waits for an answer, but there is no terminal to ask at; it stays. %s", f.id, next)
+	f.say("the loop %s waits for an answer, but %s; it stays. %s", f.id, why, next)
 	if f.json {
 		if err := f.printJSON(f.outcome(f.state.Status, nil, &g)); err != nil {
 			return err
