@@ -182,7 +182,7 @@ func (a *app) summarise(ctx context.Context, s *session, id string, p patch) {
 			}
 			line += a.screen.Style().Dim("  " + begins)
 		}
-		a.screen.Print(line)
+		a.screen.Print(a.screen.Style().Hang(line, 5))
 	}
 }
 

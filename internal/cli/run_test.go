@@ -198,7 +198,7 @@ func (b *bench) awaitStderr(text string) {
 }
 
 // What happens while a gate's question is open is shown below it, and the question comes again.
-func TestE16_AQuestionComesAgainBelowWhatHappens(t *testing.T) {
+func TestAQuestionComesAgainBelowWhatHappens(t *testing.T) {
 	const question = "v shows all of it. Approve this contract and start? [y/n] "
 	f := improving()
 	b := newBench(t, f)

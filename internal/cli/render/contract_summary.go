@@ -20,9 +20,9 @@ const (
 // ContractSummary renders a contract on one screen: what a person decides about. whole says how to see the rest, "" if
 // the question below says that. Values that are too long are cut, and end in "…". What the sandbox lacks is never cut.
 func (s Style) ContractSummary(c Contract, whole string) string {
-	title := s.Bold("Contract of "+Clean(c.Loop)) + s.Dim(Around("  (", whole, ")"))
+	title := s.Hang(s.Bold("Contract of "+Clean(c.Loop))+s.Dim(Around("  (", whole, ")")), 2)
 	rows := s.summaryRows(c)
-	fit(rows, s.summaryLimit()-1)
+	fit(rows, s.summaryLimit(rows)-1)
 
 	f := s.fields(10)
 	for _, row := range rows {
@@ -31,12 +31,27 @@ func (s Style) ContractSummary(c Contract, whole string) string {
 	return title + "\n" + f.String()
 }
 
-// summaryLimit returns how many lines a summary has at most. A narrow terminal gets more lines.
-func (s Style) summaryLimit() int {
-	if s.Width < 1 || s.Width >= summaryWidth {
-		return summaryLines
+// summaryLimit returns how many lines a summary of some rows has at most. A narrow terminal gets more lines, and those
+// that are never cut do not count there.
+func (s Style) summaryLimit(rows []summaryRow) int {
+	limit := s.ofWidth(summaryLines)
+	if limit == summaryLines {
+		return limit
 	}
-	return summaryLines * summaryWidth / s.Width
+	for _, row := range rows {
+		if row.text == "" {
+			limit += len(row.lines)
+		}
+	}
+	return limit
+}
+
+// ofWidth returns how many lines of this width hold as much as some lines of the summary's width.
+func (s Style) ofWidth(lines int) int {
+	if s.Width < 1 || s.Width >= summaryWidth {
+		return lines
+	}
+	return lines * summaryWidth / s.Width
 }
 
 // summaryRow is a field of a summary, broken into lines.
@@ -85,7 +100,11 @@ func (r *summaryRow) shorten(n int) {
 		return
 	}
 	room := r.width - columns(r.tail) - 2
-	r.lines = []string{clip(strings.TrimRight(clip(r.text, max(10, room)), " …")+" …"+r.tail, r.width)}
+	text := clip(r.text, max(10, room))
+	if text != r.text {
+		text = strings.TrimRight(text, " …") + " …"
+	}
+	r.lines = []string{clip(text+r.tail, r.width)}
 }
 
 // cutLines returns the first n of some lines. The last one says that there are more.
@@ -99,7 +118,7 @@ func cutLines(lines []string, n, width int) []string {
 	return kept
 }
 
-// longestRow is how many lines of a value are shown at most, even if there is room for more.
+// longestRow is how many lines of the summary's width a value has at most, even if there is room for more.
 const longestRow = 3
 
 func (s Style) summaryRows(c Contract) (rows []summaryRow) {
@@ -109,7 +128,7 @@ func (s Style) summaryRows(c Contract) (rows []summaryRow) {
 			return
 		}
 		row := summaryRow{name: name, lines: wrap(text+tail, width), text: text, tail: tail, width: width}
-		row.shorten(longestRow)
+		row.shorten(s.ofWidth(longestRow))
 		rows = append(rows, row)
 	}
 	add := func(name, text string) { addWith(name, text, "") }

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,4 +129,14 @@ func TestADeliverysContractSaysHowOldItsGuardIs(t *testing.T) {
 	const want = "6 passed, measured by pawl validate 4 min ago"
 	require.Contains(t, strings.Join(strings.Fields(narrow.ContractSummary(c, "")), " "), want)
 	require.Contains(t, strings.Join(strings.Fields(narrow.Contract(c)), " "), want)
+}
+
+// On a narrow terminal the lines that are never cut take no room from the others.
+func TestANarrowSummaryCutsNothingForWhatIsNeverCut(t *testing.T) {
+	c := longContract()
+	c.Spec.Goal, c.Spec.Scope, c.Spec.Setup.Command, c.Spec.Verify.Command = "less", []string{"src/*.py"}, "", "cat src/*.py | wc -c"
+	c.Spec.Guard.Command, c.Tested = "true", "its tests are not counted: no output that pawl reads"
+	c.Claims, c.Lacks, c.Protections = 0, nil, slices.Repeat([]string{"no sandbox: agent and commands run with your rights on this machine"}, 6)
+	text := render.Style{Width: 40, Wrap: true}.ContractSummary(c, "")
+	require.Contains(t, strings.Join(strings.Fields(text), " "), "guard true — its tests are not counted: no output that pawl reads")
 }

@@ -56,7 +56,7 @@ func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint strin
 	if !g.OpenedAt.IsZero() { // it is zero for a steward that is paused
 		about += ", open for " + Duration(now.Sub(g.OpenedAt)) + ", since " + s.since(g.OpenedAt, now)
 	}
-	w.WriteString(s.Dim("gate "+Clean(g.ID)+" ("+string(g.Kind)+")"+about) + "\n")
+	w.WriteString(s.Hang(s.Dim("gate "+Clean(g.ID)+" ("+string(g.Kind)+")"+about), 2) + "\n")
 	for _, c := range commands {
 		w.WriteString("  " + c + "\n")
 	}

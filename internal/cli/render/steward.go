@@ -104,8 +104,8 @@ func (s Style) atChild(st steward.State, t steward.Task) string {
 		return ""
 	}
 	w := t.WaitingFor
-	text := s.Bold("Waiting: "+cmp.Or(Clean(w.What), "the loop "+Clean(w.Loop)+" asks")) + "\n"
-	return text + s.Dim("gate "+Clean(w.Gate)+" of the loop "+Clean(w.Loop)+", for task "+Clean(t.ID)) + "\n  pawl show " + Clean(shell.Quote(w.Loop))
+	text := s.Hang(s.Bold("Waiting: "+cmp.Or(Clean(w.What), "the loop "+Clean(w.Loop)+" asks")), 2) + "\n"
+	return text + s.Hang(s.Dim("gate "+Clean(w.Gate)+" of the loop "+Clean(w.Loop)+", for task "+Clean(t.ID)), 2) + "\n  pawl show " + Clean(shell.Quote(w.Loop))
 }
 
 // StewardReport renders a steward's tasks, and how to see, approve and apply their proposals.

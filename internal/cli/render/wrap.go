@@ -129,16 +129,21 @@ func (s Style) broken(text string, indent int) []string {
 	if !s.Wrap {
 		return []string{text}
 	}
-	return wrap(text, max(20, s.Width-1-indent))
+	return wrap(text, max(narrowest, s.Width-1-indent))
 }
 
-// Hang wraps sentences for a terminal. The lines after the first begin with indent spaces.
+// narrowest is the least width into which text is wrapped.
+const narrowest = 20
+
+// Hang wraps sentences for a terminal. The lines after the first begin with indent spaces, fewer on a terminal that has
+// no room for them.
 func (s Style) Hang(text string, indent int) string {
 	if !s.Wrap {
 		return text
 	}
+	indent = max(0, min(indent, s.Width-1-narrowest))
 	words := strings.TrimLeft(text, " ")
 	margin := text[:len(text)-len(words)]
-	lines := wrapProse(words, max(20, s.Width-1-len(margin)), max(20, s.Width-1-indent))
+	lines := wrapProse(words, max(narrowest, s.Width-1-len(margin)), max(narrowest, s.Width-1-indent))
 	return margin + strings.Join(lines, "\n"+strings.Repeat(" ", indent))
 }
