@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"pawl/internal/lib/lazyregexp"
-	"pawl/internal/loop"
 )
 
 // builtins are commands that the shell itself carries out.
@@ -87,9 +86,19 @@ func follow(all recipes, targets ...string) (names []string) {
 			continue
 		}
 		delete(all.targets, target)
-		names = loop.Union(names, follow(all, one.before...))
+		names = appendNew(names, follow(all, one.before...))
 		for _, command := range one.commands { // each has a shell of its own
-			names = loop.Union(names, find(command, finder{outside: true}).Programs)
+			names = appendNew(names, find(command, finder{outside: true}).Programs)
+		}
+	}
+	return names
+}
+
+// appendNew appends the names that are not there yet.
+func appendNew(names, more []string) []string {
+	for _, name := range more {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names
