@@ -39,12 +39,19 @@ type Activities struct {
 
 // New returns the activities of the host.
 func New(h home.Home, host, queue, namespace string, attributes bool) *Activities {
-	all := workspace.New(h, host, queue, namespace, attributes)
-	runner := command.New(all)
+	workspaces := workspace.New(h, host, queue, namespace, attributes)
+	runner := command.New(workspaces)
 	opener := &open.Opener{Runner: runner}
 	return &Activities{
-		Workspaces: all, Recorder: &record.Recorder{Workspaces: all}, Mender: &record.Mender{Workspaces: all}, Committer: &commit.Committer{Workspaces: all}, Proposals: &proposal.Proposals{Workspaces: all},
-		Runner: runner, Caller: &agentcall.Caller{Runner: runner}, Opener: opener, Stewards: &steward.Stewards{Opener: opener},
+		Workspaces: workspaces,
+		Recorder:   &record.Recorder{Workspaces: workspaces},
+		Mender:     &record.Mender{Workspaces: workspaces},
+		Committer:  &commit.Committer{Workspaces: workspaces},
+		Proposals:  &proposal.Proposals{Workspaces: workspaces},
+		Runner:     runner,
+		Caller:     &agentcall.Caller{Runner: runner},
+		Opener:     opener,
+		Stewards:   &steward.Stewards{Opener: opener},
 	}
 }
 
@@ -57,8 +64,12 @@ func register(r worker.ActivityRegistry, all map[string]any) {
 // RegisterShared registers what any host may do.
 func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
 	register(r, map[string]any{
-		api.OpenName: a.Open, api.OpenStewardName: a.OpenSteward, api.FindName: a.Find, api.PlaceName: a.Place, api.NotifyName: a.Notify,
-		api.ReadChildName: a.ReadChild,
+		api.OpenName:        a.Open,
+		api.OpenStewardName: a.OpenSteward,
+		api.FindName:        a.Find,
+		api.PlaceName:       a.Place,
+		api.NotifyName:      a.Notify,
+		api.ReadChildName:   a.ReadChild,
 	})
 }
 
@@ -71,9 +82,23 @@ func (a *Activities) RegisterAgents(r worker.ActivityRegistry) {
 func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 	a.RegisterAgents(r)
 	register(r, map[string]any{
-		api.CheckName: a.Check, api.VerifyName: a.Verify, api.GuardName: a.Guard, api.TestName: a.Test, api.CanaryName: a.Canary, api.ProgressName: a.Progress,
-		api.CommitName: a.Commit, api.TakeName: a.Take, api.SettleName: a.Settle, api.RecordName: a.Record, api.ProposeName: a.Propose, api.CloseName: a.Close,
-		api.AmendName: a.Amend, api.ReviewName: a.Review, api.ApplyName: a.Apply, api.RecordTasksName: a.RecordTasks,
-		api.JoinName: a.Join, api.ValidateName: a.Validate,
+		api.CheckName:       a.Check,
+		api.VerifyName:      a.Verify,
+		api.GuardName:       a.Guard,
+		api.TestName:        a.Test,
+		api.CanaryName:      a.Canary,
+		api.ProgressName:    a.Progress,
+		api.CommitName:      a.Commit,
+		api.TakeName:        a.Take,
+		api.SettleName:      a.Settle,
+		api.RecordName:      a.Record,
+		api.ProposeName:     a.Propose,
+		api.CloseName:       a.Close,
+		api.AmendName:       a.Amend,
+		api.ReviewName:      a.Review,
+		api.ApplyName:       a.Apply,
+		api.RecordTasksName: a.RecordTasks,
+		api.JoinName:        a.Join,
+		api.ValidateName:    a.Validate,
 	})
 }

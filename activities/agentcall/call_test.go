@@ -184,10 +184,10 @@ func TestATranscriptEndsWithTheOutput(t *testing.T) {
 	last := `{"type":"message","role":"assistant","content":"the last words"}` + "\n"
 	text := bytes.Repeat([]byte("\n"), 64<<20)
 	require.NoError(t, os.WriteFile(file, append(text, last...), 0o600))
-	told, err := agentcall.Retold("gemini", file)
+	transcript, err := agentcall.Retold("gemini", file)
 	require.NoError(t, err)
-	require.Contains(t, told, "the last words")
-	require.NotContains(t, told, "the call was made again")
+	require.Contains(t, transcript, "the last words")
+	require.NotContains(t, transcript, "the call was made again")
 }
 
 func TestATranscriptSaysWhereTheWorkerDied(t *testing.T) {
@@ -196,7 +196,7 @@ func TestATranscriptSaysWhereTheWorkerDied(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(`{"type":"message","role":"assistant","content":"`+words+`"}`+"\n"), 0o600))
 		return file
 	}
-	told, err := agentcall.Retold("gemini", said("the second attempt"), said("the first attempt"))
+	transcript, err := agentcall.Retold("gemini", said("the second attempt"), said("the first attempt"))
 	require.NoError(t, err)
-	require.Regexp(t, `(?s)the first attempt.*the call was made again.*the second attempt`, told)
+	require.Regexp(t, `(?s)the first attempt.*the call was made again.*the second attempt`, transcript)
 }

@@ -186,11 +186,11 @@ func (c *call) collect(out *api.Called) (printed string, refusal *result.Refusal
 		out.Tail = cmp.Or(complaint, loop.Clip(end.Text, workspace.TailLength))
 	}
 	text := strings.TrimSpace(end.Text)
-	if why, gave := strings.CutPrefix(text, prompt.GiveUpWords); gave {
+	if why, found := strings.CutPrefix(text, prompt.GiveUpWords); found {
 		out.GiveUp = cmp.Or(workspace.Said(why), prompt.NoReason)
 		return text, end.Refusal
 	}
-	if why, asked := strings.CutPrefix(text, prompt.RegenerateWords); asked {
+	if why, found := strings.CutPrefix(text, prompt.RegenerateWords); found {
 		out.Regenerate, text = true, strings.TrimSpace(why)
 	}
 	if out.OK() { // the last words of a failed call do not describe a change
@@ -205,7 +205,9 @@ func reported(r prompt.Result) loop.Usage {
 	if r.ToolCalls != nil {
 		u.ToolCalls = int64(*r.ToolCalls)
 	}
-	u.CostUSD = *cmp.Or(r.CostUSD, new(metric.Decimal))
+	if r.CostUSD != nil {
+		u.CostUSD = *r.CostUSD
+	}
 	return u
 }
 

@@ -100,8 +100,8 @@ func Counting(ws *workspace.Workspace, s spec.Spec) (lines []string, key string,
 		default:
 			key, err = "limits."+string(loop.CostUSD), unpriced(ws, own.Agent, p, s.Limits.CostUSD != nil)
 		}
-		a, known := adapter.Lookup(own.Use)
-		if !known || !a.Streams() {
+		a, found := adapter.Lookup(own.Use)
+		if !found || !a.Streams() {
 			continue
 		}
 		line := a.Name + " speaks to its model through pawl's meter, which counts its tokens, tool calls and cost; "
@@ -136,7 +136,7 @@ func unpriced(ws *workspace.Workspace, own spec.Agent, p agents.Program, capped 
 	if err != nil {
 		return err
 	}
-	if _, known := prices.Nano(own.Model, usage.Usage{}); known {
+	if _, found := prices.Nano(own.Model, usage.Usage{}); found {
 		return nil
 	}
 	return workspace.Refuse(fault.New(fault.PreconditionFailed, "limits.costUSD can't be kept: pawl knows no price of the model %s, and %s does not say what it costs", metric.Description(own.Model), p.Name).
