@@ -27,6 +27,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/home/hostrecord"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 )
 
 // service is a Temporal service with one loop "here", which waits at a gate. A method that a test does not expect
@@ -65,6 +66,11 @@ func (h *history) Next() (*historypb.HistoryEvent, error) {
 	e := &historypb.HistoryEvent{EventType: h.types[0]}
 	h.types = h.types[1:]
 	return e, nil
+}
+
+// The loop runs already.
+func (s *service) ExecuteWorkflow(context.Context, sdk.StartWorkflowOptions, any, ...any) (sdk.WorkflowRun, error) {
+	return nil, serviceerror.NewWorkflowExecutionAlreadyStarted("", "", "run")
 }
 
 func (s *service) TerminateWorkflow(context.Context, string, string, string, ...any) error {
@@ -331,6 +337,21 @@ func TestAHaltEndsALoopOfThisHostWithoutAWorker(t *testing.T) {
 			require.True(t, s.terminated, "no worker could record it any more")
 		})
 	}
+}
+
+// Until a worker has recorded a halt, the loop's ID is taken.
+func TestALoopThatWasHaltedIsNotCalledRunning(t *testing.T) {
+	s := &service{silent: true, taken: true}
+	c := reach(t, s)
+	waits(t, c, hostrecord.Record{})
+	_, err := c.Start(t.Context(), "here", spec.Spec{Kind: "improve"}, "")
+	require.ErrorContains(t, err, "is running already")
+
+	_, err = c.Send(t.Context(), "here", "halt", loop.Message{})
+	require.NoError(t, err)
+	_, err = c.Start(t.Context(), "here", spec.Spec{Kind: "improve"}, "")
+	require.Equal(t, fault.LoopAlreadyRunning, fault.CodeOf(err))
+	require.ErrorContains(t, err, "was halted, and no worker has recorded that yet")
 }
 
 // What has recorded nothing yet is over with a halt.

@@ -55,7 +55,7 @@ func (c *Client) endsStill(id string, running *fault.Error) *fault.Error {
 		return running
 	}
 	return fault.New(running.Code, "%s was halted, and no worker has recorded that yet", id).
-		Advise("A worker does it in a moment once it runs (" + c.AWorker() + "). Repeat this then, or start another with --id.")
+		Advise("A worker does it in a moment once it runs (" + c.AWorker() + "). Repeat this then.")
 }
 
 // A worker polls for tasks every minute. One that did not poll within this time is gone.
