@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -269,6 +270,18 @@ func TestLeavingAWatchLeavesTheLoopAlone(t *testing.T) {
 		require.Empty(t, f.taken())
 		require.False(t, f.ended())
 	}
+}
+
+// A loop whose record is damaged is no loop of another host.
+func TestADiffOfADamagedRecordSaysSo(t *testing.T) {
+	b := newBench(t, gated(diffGate).at())
+	require.Equal(t, 2, b.run(nil, "diff", "loop-1"))
+	require.Contains(t, b.stderr.String(), "is on another host")
+
+	require.NoError(t, os.MkdirAll(filepath.Join(b.dir, "home/loops/loop-1"), 0o700))
+	b.file("home/loops/loop-1/workspace.json", "{")
+	require.NotEqual(t, 0, b.run(nil, "diff", "loop-1"))
+	require.Contains(t, b.stderr.String(), "the workspace record of loop-1 is damaged")
 }
 
 func TestWatchNeedsALoop(t *testing.T) {

@@ -342,6 +342,27 @@ func TestNothingIsPrintedIntoTheQuestionOfCtrlC(t *testing.T) {
 	require.NotContains(t, b.stderr.String()+"|", "leaves at once: |", "a line break follows the question")
 }
 
+func TestEnterAfterCtrlCLeavesAPausedLoopPaused(t *testing.T) {
+	f := running()
+	b := newBench(t, f)
+	b.atTerminal()
+	stdin, typist := io.Pipe()
+	go func() {
+		b.awaitStderr("   1  kept")
+		f.mu.Lock()
+		f.emit(loop.Event{Type: loop.GateOpened, Gate: &loop.Gate{ID: "pause-11", Kind: loop.GatePause, Summary: "paused", Answers: []string{"continue"}}})
+		f.mu.Unlock()
+		b.awaitStderr("Answer continue")
+		b.signals <- os.Interrupt
+		b.awaitStderr("Ctrl-C again leaves at once: ")
+		io.WriteString(typist, "\n")
+		b.awaitStderr("the loop stays paused\nAnswer continue")
+		b.signals <- syscall.SIGTERM
+	}()
+	require.Equal(t, 5, b.run(stdin, "run", b.spec(), "--yes"), b.stderr.String())
+	require.Contains(t, b.stderr.String(), "is paused. ")
+}
+
 func TestAtAQuestionCtrlCAndEnterAskAgain(t *testing.T) {
 	f := improving()
 	b := newBench(t, f)
