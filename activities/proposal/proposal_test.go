@@ -57,6 +57,8 @@ func TestE3_TheFirstWordOnAProposalCounts(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(l.Home.Loop("x"), "workspace.json"), nil, 0o600))
 	_, err = l.ApplyHere(t.Context(), api.Apply{Loop: "x", Hash: out.Proposal.Hash, How: api.FastForward, Time: actest.When})
 	require.Equal(t, fault.LedgerDamaged, fault.CodeOf(err), "not that this host has no such loop: %v", err)
+	_, err = l.ApplyHere(t.Context(), api.Apply{Loop: "x", Hash: out.Proposal.Hash, How: api.FastForward, Running: &api.Running{}, Time: actest.When})
+	require.Equal(t, fault.LedgerDamaged, fault.CodeOf(err), "nor while it runs: %v", err)
 }
 
 func TestAnAmendedContractIsAnotherOne(t *testing.T) {
