@@ -3,11 +3,9 @@ package loop
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/agent/adapter"
@@ -21,137 +19,233 @@ import (
 	"pawl/workflows/placement"
 )
 
-// asked is the input of a step: an api.Step, with more fields.
-type asked interface {
+// stepInput is the input of a step: an api.Step, with more fields.
+type stepInput interface {
 	Core() *api.Step
 	Asks() *api.Call
 }
 
-// came is the result of a step: an api.Outcome, with more fields.
-type came[O any] interface {
+// stepResult is the result of a step: an api.Outcome, with more fields.
+type stepResult[O any] interface {
 	*O
 	Core() *api.Outcome
 	Said() api.Called
 	Cut(spent loop.Usage)
 }
 
-// step is the envelope around one command or agent call. It waits while the loop is paused, checks the clock and the
-// budgets first (E2), runs the step under its limit, interrupts it for pause and halt, and books its cost. An
-// interrupted step is run again from its start.
-func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in asked) (O, error) {
-	var none O
-	s, limit, is := in.Core(), in.Core().LimitMs, api.Of(activity)
-	role := ""
-	if call := in.Asks(); call != nil {
-		role = call.Role
-	}
-	refusals, tried := 0, relay{} // in a row, of this call
+// step is the envelope around one command or agent call. An interrupted step is run again from its start.
+func step[O any, P stepResult[O]](ctx workflow.Context, r *run, activity, command string, in stepInput) (O, error) {
+	e := newEnvelope(r, activity, command, in)
 	for {
-		if err := r.waitIfPaused(ctx, loop.PauseStep); err != nil {
-			return none, err
-		}
-		if spent := rules.StepExhausted(r.free(r.State()), is.Agent); spent != "" {
-			if err := r.exhausted(ctx, rules.BudgetEndOf(r.State(), spent)); err != nil {
-				return none, err
-			}
-			continue
-		}
-		if is.Agent && r.State().Underway() && r.State().IterationSteps >= r.spec.Limits.Steps {
-			return none, stop(rules.StepsEnd(r.spec.Limits.Steps))
-		}
-		if s.AsIs && r.host.Uprooted {
-			return none, placement.ErrLost
-		}
-		s.Ref, s.Head, s.Key.Repeat, s.LimitMs = r.host.Opened.Ref, cmp.Or(s.At, r.State().Head), r.repeats, limit
-		bound := loop.Resource("")
-		if !is.OwnLimit {
-			bound = r.within(ctx, s)
-		}
-		told, recorded := int64(0), 0
-		if call := in.Asks(); call != nil {
-			if call.Guidance = r.State().Guidance; len(call.Guidance) > 0 { // also what people have said during a pause
-				told = call.Guidance[len(call.Guidance)-1].Seq
-			}
-			recorded = r.recordWith(ctx, call)
-			r.hand(ctx, call, tried)
-			own := r.caller(call)
-			command = commandOf(own)
-			call.Budget, call.SilenceMs = r.left(own), r.spec.Silence().Milliseconds()
-		}
-		out, err := runStep[O, P](ctx, r, activity, command, in)
-		o, called := P(&out).Core(), P(&out).Said()
-		if f := wire.Decode(err); f != nil && f.Code == fault.PermissionDenied {
-			r.Emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: f.What, ErrorCode: string(f.Code)})
-			return out, stop(rules.NotPermitted.Of(f))
-		}
-		if errors.Is(err, placement.ErrLost) || errors.Is(err, errApart) { // but its cost was spent
-			r.Emit(ctx, r.signed(r.ended(s, role, *o, called.Usage), in.Asks()))
-		}
-		if failed := r.setupFailed(err); failed != nil {
-			if err := r.afterSetup(ctx, failed, !s.Scratch); err != nil {
-				return out, err
-			}
-			continue
-		}
-		if err != nil {
+		var out O
+		if err := e.awaitPermission(ctx); err != nil {
 			return out, err
 		}
-		r.setups = setups{passed: true}
-		if called.Ledger != "" {
-			r.Recorded(recorded, called.Ledger)
-		}
-		if o.TimedOut { // by the budget that limits the step, if one does
-			o.Exhausted = cmp.Or(o.Exhausted, bound)
-		}
-		refused := o.Refused
-		if refused != nil { // it does not count as a call, and its wait does not count as time
-			o.ElapsedMs, called.Usage.AgentCalls = 0, 0
-		}
-		done := r.signed(r.ended(s, role, *o, called.Usage), in.Asks())
-		denied := ""
-		if call := in.Asks(); call != nil && !o.Interrupted && o.Exhausted == "" && refused == nil {
-			denied = rules.AfterDenial(r.spec, call.Role, call.Phase, called.Withheld)
-			if denied == "" { // otherwise the call may be made again, from the same files, with the same guidance
-				done.Told = told
-			}
-		}
-		r.Emit(ctx, done)
-		r.spend(*o)
-		if called.Denied != "" {
-			r.Emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: called.Denied, ErrorCode: string(fault.PermissionDenied)})
-		}
-		if o.Warning != "" {
-			r.noteForContract(ctx, s.Key.Name, o.Warning)
-		}
-		if o.Exhausted != "" { // the agent's unfinished work is undone
-			if err := r.exhausted(ctx, rules.BudgetEnd(o.Exhausted)); err != nil {
+
+		e.prepare(ctx)
+		out, err := runStep[O, P](ctx, r, activity, e.command, in)
+		outcome, called := P(&out).Core(), P(&out).Said()
+		if err != nil {
+			if err := e.afterFailure(ctx, *outcome, called, err); err != nil {
 				return out, err
 			}
-			o.Interrupted = true
+			continue
 		}
-		if refused != nil && !o.Interrupted {
-			if !r.passOn(ctx, in.Asks(), &tried, o) {
-				refusals++
-				if err := r.refused(ctx, in.Asks(), *o, &refusals); err != nil {
-					return out, err
-				}
-			}
-			o.Interrupted = true
+
+		denied := e.book(ctx, outcome, called)
+		if err := e.settle(ctx, outcome, denied); err != nil {
+			return out, err
 		}
-		if denied != "" && !o.Interrupted {
-			if o.Interrupted, err = r.denied(ctx, denied); err != nil {
-				return out, err
-			}
-		}
-		if !o.Interrupted { // else its time counts against no phase, since it is run again from its start, with all of its time
-			if o.Recalled.IsZero() {
-				r.iteration.phaseSpent += o.ElapsedMs
-			}
-			r.host.Uprooted = r.host.Uprooted && (!is.MakesDesk || s.Desk != 0)
+		if !outcome.Interrupted {
+			e.finish(*outcome)
 			return out, nil
 		}
 		r.repeats++ // also if the machine needed its worker back, and nobody asked for a pause
 	}
+}
+
+// envelope is what a step needs from its first try to its last.
+type envelope struct {
+	r       *run
+	step    *api.Step
+	call    *api.Call // nil for a command
+	traits  api.Attributes
+	command string // as it is shown
+	role    string // of the call
+	limitMs int64  // the step's own limit, whatever the budgets leave
+
+	refusals int // of this call, in a row
+	tried    relay
+
+	// Of the present try.
+	bound    loop.Resource // the budget that limits it, "" if its own limit does
+	guided   int64         // the last note of a person in the prompt
+	recorded int           // events that the call brings to the ledger
+}
+
+func newEnvelope(r *run, activity, command string, in stepInput) *envelope {
+	e := &envelope{r: r, step: in.Core(), call: in.Asks(), traits: api.Of(activity), command: command, limitMs: in.Core().LimitMs}
+	if e.call != nil {
+		e.role = e.call.Role
+	}
+	return e
+}
+
+// awaitPermission waits until the loop is not paused and has budget for the step (E2).
+func (e *envelope) awaitPermission(ctx workflow.Context) error {
+	r := e.r
+	for {
+		if err := r.waitIfPaused(ctx, loop.PauseStep); err != nil {
+			return err
+		}
+		spent := rules.StepExhausted(r.free(r.State()), e.traits.Agent)
+		if spent == "" {
+			break
+		}
+		if err := r.exhausted(ctx, rules.BudgetEndOf(r.State(), spent)); err != nil {
+			return err
+		}
+	}
+
+	if e.traits.Agent && r.State().Underway() && r.State().IterationSteps >= r.spec.Limits.Steps {
+		return stop(rules.StepsEnd(r.spec.Limits.Steps))
+	}
+	if e.step.AsIs && r.host.Uprooted {
+		return placement.ErrLost
+	}
+	return nil
+}
+
+// prepare fills in what differs from try to try: the head, the limit, and what an agent is told.
+func (e *envelope) prepare(ctx workflow.Context) {
+	r, s := e.r, e.step
+	s.Ref, s.Head, s.Key.Repeat, s.LimitMs = r.host.Opened.Ref, cmp.Or(s.At, r.State().Head), r.repeats, e.limitMs
+	e.bound, e.guided, e.recorded = "", 0, 0
+	if !e.traits.OwnLimit {
+		e.bound = r.within(ctx, s)
+	}
+	if e.call != nil {
+		e.prepareCall(ctx)
+	}
+}
+
+// prepareCall gives an agent the notes of people, also those of a pause, the pending events and its budgets.
+func (e *envelope) prepareCall(ctx workflow.Context) {
+	r, call := e.r, e.call
+	call.Guidance = r.State().Guidance
+	if last := len(call.Guidance) - 1; last >= 0 {
+		e.guided = call.Guidance[last].Seq
+	}
+	e.recorded = r.recordWith(ctx, call)
+	r.hand(ctx, call, e.tried)
+
+	agent := r.caller(call)
+	e.command = commandOf(agent)
+	call.Budget, call.SilenceMs = r.left(agent), r.spec.Silence().Milliseconds()
+}
+
+// afterFailure handles a step that has no outcome. After nil the step runs again.
+func (e *envelope) afterFailure(ctx workflow.Context, o api.Outcome, called api.Called, err error) error {
+	r := e.r
+	if f := wire.Decode(err); f != nil && f.Code == fault.PermissionDenied {
+		e.emitDenied(ctx, f.What)
+		return stop(rules.NotPermitted.Of(f))
+	}
+	if errors.Is(err, placement.ErrLost) || errors.Is(err, errApart) { // but its cost was spent
+		r.Emit(ctx, e.ended(o, called.Usage))
+	}
+	if failed := r.setupFailed(err); failed != nil {
+		return r.afterSetup(ctx, failed, !e.step.Scratch)
+	}
+	return err
+}
+
+// book records the step with its cost. It returns the question about tools that were denied to its agent, "" for none.
+func (e *envelope) book(ctx workflow.Context, o *api.Outcome, called api.Called) (denied string) {
+	r := e.r
+	r.setups = setups{passed: true}
+	if called.Ledger != "" {
+		r.Recorded(e.recorded, called.Ledger)
+	}
+	if o.TimedOut {
+		o.Exhausted = cmp.Or(o.Exhausted, e.bound)
+	}
+	if o.Refused != nil { // it does not count as a call, and its wait does not count as time
+		o.ElapsedMs, called.Usage.AgentCalls = 0, 0
+	}
+
+	ended := e.ended(*o, called.Usage)
+	if went := !o.Interrupted && o.Exhausted == "" && o.Refused == nil; went && e.call != nil {
+		denied = rules.AfterDenial(r.spec, e.call.Role, e.call.Phase, called.Withheld)
+		if denied == "" { // otherwise the call may be made again, from the same files, with the same guidance
+			ended.Told = e.guided
+		}
+	}
+	r.Emit(ctx, ended)
+
+	r.spend(*o)
+	if called.Denied != "" {
+		e.emitDenied(ctx, called.Denied)
+	}
+	if o.Warning != "" {
+		r.noteForContract(ctx, e.step.Key.Name, o.Warning)
+	}
+	return denied
+}
+
+// settle handles a budget that the step used up, a provider's refusal and denied tools. If the step runs again, its
+// outcome is Interrupted afterwards.
+func (e *envelope) settle(ctx workflow.Context, o *api.Outcome, denied string) error {
+	r := e.r
+	refused := o.Refused != nil
+	if o.Exhausted != "" { // the agent's unfinished work is undone
+		if err := r.exhausted(ctx, rules.BudgetEnd(o.Exhausted)); err != nil {
+			return err
+		}
+		o.Interrupted = true
+	}
+
+	if refused && !o.Interrupted {
+		if !r.passOn(ctx, e.call, &e.tried, o) {
+			e.refusals++
+			if err := r.refused(ctx, e.call, *o, &e.refusals); err != nil {
+				return err
+			}
+		}
+		o.Interrupted = true
+	}
+
+	if denied != "" && !o.Interrupted {
+		again, err := r.denied(ctx, denied)
+		if err != nil {
+			return err
+		}
+		o.Interrupted = again
+	}
+	return nil
+}
+
+// finish counts a step that is not run again. The time of one that is counts against no phase: it gets all of its time.
+func (e *envelope) finish(o api.Outcome) {
+	r := e.r
+	if o.Recalled.IsZero() {
+		r.iteration.phaseSpent += o.ElapsedMs
+	}
+	if e.traits.MakesDesk && e.step.Desk == 0 {
+		r.host.Uprooted = false
+	}
+}
+
+// ended returns the event of this step, with its cost and who made the call.
+func (e *envelope) ended(o api.Outcome, u loop.Usage) loop.Event {
+	return e.r.signed(e.r.ended(e.step, e.role, o, u), e.call)
+}
+
+func (e *envelope) emitDenied(ctx workflow.Context, why string) {
+	key := e.step.Key
+	e.r.Emit(ctx, loop.Event{
+		Type: loop.PermissionDenied, Step: key.Name, Role: e.role, Attempt: key.Attempt, Reason: why, ErrorCode: string(fault.PermissionDenied),
+	})
 }
 
 // spend records a step's active time in its phase, and a loop-stop file that the step saw.
@@ -222,104 +316,6 @@ func (r *run) left(own spec.Agent) map[loop.Resource]metric.Decimal {
 		}
 	}
 	return left
-}
-
-// runStep runs a step on the loop's host. A step that ran on a host that is gone counts as interrupted: what it has
-// spent stays spent, and it is run again from its start.
-func runStep[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in asked) (O, error) {
-	for again := 0; ; again++ {
-		out, err := runOnce[O, P](ctx, r, activity, command, in, again)
-		spent, is := placement.Untaken(err)
-		if !is {
-			return out, err
-		}
-		if r.apart != nil {
-			r.apart.untaken = true
-			var cut O
-			P(&cut).Cut(spent.Usage)
-			return cut, errApart
-		}
-		moved, err := r.host.MoveIfGone(ctx)
-		if moved && err == nil && !api.Of(activity).Agent { // an agent's call records it by itself
-			err = r.record(ctx, "on the host "+r.host.Opened.Host, false) // fences off the old host, which may be alive
-		}
-		if moved || err != nil {
-			var cut O
-			P(&cut).Cut(spent.Usage)
-			return cut, err
-		}
-	}
-}
-
-// runOnce runs the activity of a step and watches for interruptions: a pause, a halt, and the phase's durable timer.
-// The timer triggers a check and not a verdict, since an outage or a sleeping laptop is not the step's fault.
-func runOnce[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in asked, again int) (O, error) {
-	s := *in.Core()
-	activityCtx, interrupt := workflow.WithCancel(ctx)
-	future := r.host.Start(activityCtx, activity, r.summary("%s `%s`", s.Key.Name, loop.Clip(command, 120)), in, again)
-	limit := time.Duration(s.LimitMs) * time.Millisecond
-	timerCtx, stopTimer := workflow.WithCancel(ctx)
-	defer stopTimer()
-	timer := r.phaseTimer(timerCtx, s, limit+timerSlack)
-	wanted := func() bool { return r.State().HaltRequested != "" || rules.PauseDue(r.State(), loop.PauseNow) }
-	interruptedBy := false
-	for !future.IsReady() {
-		err := workflow.Await(ctx, func() bool { return future.IsReady() || timer.IsReady() || (wanted() && !interruptedBy) })
-		if err != nil || ctx.Err() != nil { // the workflow was cancelled, and with it activity and timer
-			break
-		}
-		switch {
-		case future.IsReady():
-		case wanted() && !interruptedBy:
-			interruptedBy = true
-			interrupt()
-		case timer.IsReady():
-			left, overdue := r.progress(ctx, s, limit)
-			if overdue {
-				interruptedBy = true
-				interrupt()
-			}
-			timer = r.phaseTimer(timerCtx, s, left)
-		}
-	}
-	var out O
-	err := future.Get(workflowWaiting(ctx), &out)
-	if err == nil || !(interruptedBy || temporal.IsCanceledError(err) || ctx.Err() != nil) {
-		return out, err
-	}
-	// The activity was cancelled before it began, or its worker died or stopped before it could report. The service
-	// does not retry an activity that was asked to cancel.
-	if cancelled := ctx.Err(); cancelled != nil && r.State().HaltRequested == "" {
-		return out, cancelled
-	}
-	var cut O
-	P(&cut).Cut(loop.Usage{})
-	return cut, nil
-}
-
-// workflowWaiting returns a context in which the result of a cancelled activity is still awaited.
-func workflowWaiting(ctx workflow.Context) workflow.Context {
-	d, _ := workflow.NewDisconnectedContext(ctx)
-	return d
-}
-
-// timerSlack is how much longer than the limit the durable timer waits. The supervisor measures what a step really
-// spends, and should be the first to end it.
-const timerSlack = 30 * time.Second
-
-func (r *run) phaseTimer(ctx workflow.Context, s api.Step, d time.Duration) workflow.Future {
-	return workflow.NewTimerWithOptions(ctx, d, workflow.TimerOptions{Summary: fmt.Sprintf("phase limit of %s (%s)", s.Key.Name, r.State().Phase)})
-}
-
-// progress asks the host what a step has really spent. If the host does not answer, the step is not overdue.
-func (r *run) progress(ctx workflow.Context, s api.Step, limit time.Duration) (again time.Duration, overdue bool) {
-	var c api.Spent
-	err := r.host.Execute(ctx, api.ProgressName, "check on "+s.Key.Name, func() any { return api.Progress{Ref: s.Ref, Key: s.Key} }, &c)
-	if err != nil {
-		return timerSlack, false
-	}
-	left := limit - time.Duration(c.Ms)*time.Millisecond
-	return max(left, 0) + timerSlack, c.Running && left < -timerSlack
 }
 
 // ended returns the event of a step that has ended, with its cost.
