@@ -18,6 +18,7 @@ import (
 	"pawl/internal/spec"
 	"pawl/test/harness/actest"
 	"pawl/test/harness/gittest"
+	"pawl/test/harness/tier"
 )
 
 // later opens a loop for a later step of a task. It continues from the branch pawl/x, where the first step x has kept
@@ -170,8 +171,8 @@ func TestATaskThatBeganElsewhereIsRefused(t *testing.T) {
 		"an option, as branch": {map[string]string{"onto": "--all"}, "session.onto"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if os.Getenv("PAWL_TEST_ALL") != "1" && name != "not before the base" && name != "no such branch" {
-				t.Skip("runs with PAWL_TEST_ALL=1: one base and one branch")
+			if !tier.Nightly && name != "not before the base" && name != "no such branch" {
+				t.Skip("runs with -tags nightly: one base and one branch")
 			}
 			_, _, err := later(t, c.session)
 			require.True(t, wire.Is(err, fault.PreconditionFailed), "%v", err)

@@ -16,6 +16,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/spec"
 	"pawl/test/harness/gittest"
+	"pawl/test/harness/tier"
 )
 
 // TestP0_AGuardHasToSeeTheCode tries guards of a Python package: one that imports it from the clone, one that imports
@@ -141,8 +142,8 @@ func TestEachPartOfTheCodeHasToBeSeen(t *testing.T) {
 		"many packages": {guard: "! grep -rq 'broken by pawl' --include=*.js packages", more: 12, unseen: "packages/b (Python) (1 file: packages/b/gen.py)", left: "Not tried: packages/c7, packages/c8, packages/c9"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if os.Getenv("PAWL_TEST_ALL") != "1" && c.more > 0 {
-				t.Skip("runs with PAWL_TEST_ALL=1: two packages are tried one by one, too")
+			if !tier.Nightly && c.more > 0 {
+				t.Skip("runs with -tags nightly: two packages are tried one by one, too")
 			}
 			t.Parallel()
 			dir := t.TempDir()

@@ -19,6 +19,7 @@ import (
 	"pawl/internal/spec"
 	"pawl/test/harness/actest"
 	"pawl/test/harness/gittest"
+	"pawl/test/harness/tier"
 )
 
 // shelter skips a test on a machine without a sandbox for files.
@@ -27,7 +28,7 @@ func shelter(t *testing.T) {
 	if sandbox.Probe().Files != sandbox.ByNothing {
 		return
 	}
-	if os.Getenv("PAWL_TEST_ALL") == "1" {
+	if tier.Nightly {
 		t.Fatal("this machine has no sandbox for files")
 	}
 	t.Skip("this machine has no sandbox for files")

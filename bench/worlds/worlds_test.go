@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/bench/worlds"
+	"pawl/test/harness/tier"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/noise.md anew")
@@ -20,7 +21,7 @@ const (
 
 // This checks the targets of issue 14, and that the tables of docs/noise.md are what `go run ./bench -only evidence`
 // prints. -update writes the tables again. It simulates pawl's own rule in the first two worlds, and with
-// PAWL_TEST_ALL=1 in all. Those of the other tools would take a minute.
+// -tags nightly in all. Those of the other tools would take a minute.
 func TestTheClaimIsTrueInEveryWorld(t *testing.T) {
 	const begin, end = "<!-- Simulated: go test ./bench/worlds -update -->\n\n", "\n<!-- end -->\n"
 	text, err := os.ReadFile(page)
@@ -30,7 +31,7 @@ func TestTheClaimIsTrueInEveryWorld(t *testing.T) {
 	_, after, found := strings.Cut(rest, end)
 	require.True(t, found)
 	all := worlds.All()
-	if !*update && os.Getenv("PAWL_TEST_ALL") != "1" {
+	if !*update && !tier.Nightly {
 		all = all[:2]
 	}
 	summaries := worlds.In(all, worlds.Rules()[0], runs)

@@ -35,6 +35,7 @@ import (
 
 	"pawl/internal/engine"
 	"pawl/internal/home/repairlog"
+	"pawl/test/harness/tier"
 )
 
 const (
@@ -523,7 +524,7 @@ func TestADatabaseThatCannotBeUsedIsMovedAside(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil  func(t *testing.T, db *os.File)
 		suffix string
-		more   bool // only with PAWL_TEST_ALL
+		more   bool // only with -tags nightly
 	}{
 		"another schema": {func(t *testing.T, db *os.File) {
 			_, err := db.WriteAt([]byte{0, 0, 0, 10}, 60) // PRAGMA user_version: 0.10
@@ -546,8 +547,8 @@ func TestADatabaseThatCannotBeUsedIsMovedAside(t *testing.T) {
 		}, "corrupt", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.more && os.Getenv("PAWL_TEST_ALL") != "1" {
-				t.Skip("runs with PAWL_TEST_ALL=1: one that is of another version, one that is damaged")
+			if c.more && !tier.Nightly {
+				t.Skip("runs with -tags nightly: one that is of another version, one that is damaged")
 			}
 			o := options(t)
 			// In another process, so that the file is closed as in real use.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/metric"
+	"pawl/test/harness/tier"
 )
 
 func TestP5_NumberIsFoundInOutput(t *testing.T) {
@@ -241,7 +241,7 @@ func TestP5_OrdinaryOutputReadsAsTheFloorDoes(t *testing.T) {
 		func() string { return fmt.Sprintf("%dms", rng.IntN(100)) },
 	}
 	outputs := 60 // each costs a shell and its grep
-	if os.Getenv("PAWL_TEST_ALL") == "1" {
+	if tier.Nightly {
 		outputs = 400
 	}
 	for range outputs {

@@ -3,7 +3,6 @@ package steward
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"pawl/internal/metric"
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/task"
+	"pawl/test/harness/tier"
 )
 
 // office is a steward with simulated loops, which do what the course of the test says.
@@ -241,9 +241,9 @@ func (o *office) answer(id_ string, name string, m Message) {
 	require.NoError(o.t, o.say(name, m))
 }
 
-// courses returns how many random courses a test runs: a fifth of them without PAWL_TEST_ALL=1.
+// courses returns how many random courses a test runs: a fifth of them without -tags nightly.
 func courses(all uint64) uint64 {
-	if os.Getenv("PAWL_TEST_ALL") == "1" {
+	if tier.Nightly {
 		return all
 	}
 	return all / 5

@@ -245,7 +245,7 @@ func around(t *testing.T, s source, changes ...string) *world.World {
 	return w
 }
 
-// some returns the repositories with a loop; without PAWL_TEST_ALL=1 only a few of them.
+// some returns the repositories with a loop; without -tags nightly only a few of them.
 func some(with func(source) bool) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		if with(sources[name]) && (world.All() || !sources[name].slow) {

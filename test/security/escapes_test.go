@@ -282,7 +282,7 @@ func TestEscapes(t *testing.T) {
 			w, env := newTargetsIn(t, way)
 			var deeds []escape
 			for _, group := range escapes {
-				deeds = append(deeds, world.Sample(1, group.deeds)...)
+				deeds = append(deeds, world.EndToEnd(1, group.deeds)...)
 			}
 			comes := make([]string, len(deeds)+1)
 			for i, e := range deeds {

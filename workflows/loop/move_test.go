@@ -3,7 +3,6 @@ package loop_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/loop"
 	"pawl/internal/loop/api"
+	"pawl/test/harness/tier"
 )
 
 // untaken returns the error of an activity that no worker starts in time.
@@ -143,7 +143,7 @@ func (w *world) dies(n int, done bool) (where *string) {
 
 // thin returns how many activities lie between two deaths that are tried.
 func thin() int {
-	if os.Getenv("PAWL_TEST_ALL") == "1" {
+	if tier.Nightly {
 		return 1
 	}
 	return 2

@@ -10,7 +10,6 @@ import (
 	"hash/fnv"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +30,7 @@ import (
 	"pawl/internal/steward"
 	"pawl/internal/steward/task"
 	"pawl/test/harness/testflow"
+	"pawl/test/harness/tier"
 )
 
 // weekCharter has a schedule that skips a slot while its task is not over, and limits so small that a week reaches
@@ -309,7 +309,7 @@ func (w *week) run(from time.Time, resume Resume) (next *workflow.ContinueAsNewE
 // ends.
 func TestS1_AWeekLosesNothing(t *testing.T) {
 	seeds := uint64(1)
-	if os.Getenv("PAWL_TEST_ALL") == "1" {
+	if tier.Nightly {
 		seeds = 12
 	}
 	for seed := range seeds {

@@ -16,6 +16,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/metric"
 	"pawl/internal/steward/task"
+	"pawl/test/harness/tier"
 )
 
 func unpack(t *testing.T) demo.Demo {
@@ -64,7 +65,7 @@ func TestTheCommandInASpecFitsTheSpec(t *testing.T) {
 
 // TestL_TheDeliverDemoFailsOnceAndIsMended plays `pawl demo deliver` by hand: the repository has a failing test, the
 // writer's change makes another one fail, the fixer's makes all pass, and the reviewer ticks off only what holds.
-// Without PAWL_TEST_ALL=1 it ends with the writer.
+// Without -tags nightly it ends with the writer.
 func TestL_TheDeliverDemoFailsOnceAndIsMended(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the demo's tests four times")
@@ -93,7 +94,7 @@ func TestL_TheDeliverDemoFailsOnceAndIsMended(t *testing.T) {
 	require.Contains(t, role("planner"), "interval.Merge")
 	role("writer")
 	require.Equal(t, []string{"TestMergeJoinsWhatTouches"}, failing())
-	if os.Getenv("PAWL_TEST_ALL") != "1" {
+	if !tier.Nightly {
 		return
 	}
 	require.Contains(t, role("reviewer"), "- [ ] 3: TestMergeJoinsWhatTouches fails\nREJECTED 0123abcd: ")
@@ -175,7 +176,7 @@ func TestUnpackIgnoresTheUsersGitSettings(t *testing.T) {
 }
 
 // The demo shows its cases only if each change does what its iteration is for. This plays the loop by hand: agent,
-// verify, guard. Without PAWL_TEST_ALL=1 it plays two iterations.
+// verify, guard. Without -tags nightly it plays two iterations.
 func TestEachChangeDoesWhatItIsThereFor(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the demo's program about twenty times")
@@ -206,7 +207,7 @@ func TestEachChangeDoesWhatItIsThereFor(t *testing.T) {
 		{1, "scope"}, {1, "kept"}, {2, "not-atomic"}, {1, "no-change"}, {1, "kept"},
 	}
 	require.Len(t, course, demo.Iterations)
-	if os.Getenv("PAWL_TEST_ALL") != "1" {
+	if !tier.Nightly {
 		course = course[:2]
 	}
 	for i, step := range course {

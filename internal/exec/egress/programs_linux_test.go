@@ -30,10 +30,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/exec/egress"
+	"pawl/test/harness/tier"
 )
 
 // The programs of real builds run unchanged, in a network that has nothing but the proxy. The host that they ask has
-// what registries have. Without PAWL_TEST_ALL=1 only curl and git run.
+// what registries have. Without -tags nightly only curl and git run.
 func TestE6_ProgramsFindTheProxy(t *testing.T) {
 	t.Parallel()
 	if !inWorld(t) {
@@ -105,8 +106,8 @@ func TestE6_ProgramsFindTheProxy(t *testing.T) {
 		{"Maven", []string{"mvn", "-B", "-s", settings, "-f", "java/pom.xml", "validate"}, "/maven/test/demo/1.0.0/demo-1.0.0.pom", "BUILD SUCCESS"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if os.Getenv("PAWL_TEST_ALL") != "1" && c.argv[0] != "curl" && c.argv[0] != "git" {
-				t.Skip("runs with PAWL_TEST_ALL=1: curl and git find it")
+			if !tier.Nightly && c.argv[0] != "curl" && c.argv[0] != "git" {
+				t.Skip("runs with -tags nightly: curl and git find it")
 			}
 			if _, err := exec.LookPath(c.argv[0]); err != nil {
 				t.Skipf("this machine has no %s", c.argv[0])

@@ -22,6 +22,7 @@ import (
 	"pawl/internal/exec/supervisor"
 	"pawl/internal/lib/fsutil/remove"
 	"pawl/test/harness/testdir"
+	"pawl/test/harness/tier"
 )
 
 func TestMain(m *testing.M) {
@@ -90,11 +91,11 @@ func (p *place) in(s *supervisor.Supervisor, script string) (int, string) {
 // gitconfig has a user's settings of git, with credentials in them.
 const gitconfig = "[user]\n\tname = Ann\n[credential]\n\thelper = \"!echo password=sesame\"\n[http \"https://example.com\"]\n\textraHeader = sesame\n"
 
-// machines returns the ways in which this machine can keep files out of reach. Without PAWL_TEST_ALL=1 it returns
+// machines returns the ways in which this machine can keep files out of reach. Without -tags nightly it returns
 // only the one that pawl uses here; TestE6_ClaimsAreTried has all of them.
 func machines(t *testing.T) map[string]sandbox.Machine {
 	found := everyMachine(t)
-	if os.Getenv("PAWL_TEST_ALL") == "" {
+	if !tier.Nightly {
 		taken := string(sandbox.Probe().Files)
 		return map[string]sandbox.Machine{taken: found[taken]}
 	}
@@ -296,7 +297,7 @@ func TestE6_AsAnOrdinaryUser(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(program, b, 0o755))
 	run := "TestE6_(WhatIsInReachOfAgents|ClaimsAreTried|Networks|WhatAnAgentLinks|AnOrdinaryUserHasLayers|EachJudgementHasFreshSurroundings)"
-	if os.Getenv("PAWL_TEST_ALL") != "" {
+	if tier.Nightly {
 		run = "."
 	}
 	cmd := exec.Command(program, "-test.v", "-test.run", run)

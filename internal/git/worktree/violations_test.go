@@ -16,11 +16,12 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/git/worktree"
 	"pawl/test/harness/gittest"
+	"pawl/test/harness/tier"
 )
 
 func TestBadThingsInAChangeAreViolations(t *testing.T) {
 	levels := 1100 // in one of the cases, more than a process may have files open
-	if os.Getenv("PAWL_TEST_ALL") == "1" {
+	if tier.Nightly {
 		levels = 6000
 	}
 	gitlink := func(b *gittest.Bed, dir string) {

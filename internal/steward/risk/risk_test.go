@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/risk"
 	"pawl/internal/steward/task"
+	"pawl/test/harness/tier"
 )
 
 var project = []string{
@@ -179,7 +179,7 @@ func TestS3_ThePlannerOnlyRaisesTheTierAndAPersonSetsIt(t *testing.T) {
 	}
 }
 
-// TestS3_MoreThatMayChangeNeverLowersTheTier adds scopes, files and words at random. Without PAWL_TEST_ALL=1 it tries
+// TestS3_MoreThatMayChangeNeverLowersTheTier adds scopes, files and words at random. Without -tags nightly it tries
 // fewer of them.
 func TestS3_MoreThatMayChangeNeverLowersTheTier(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
@@ -187,7 +187,7 @@ func TestS3_MoreThatMayChangeNeverLowersTheTier(t *testing.T) {
 	words := strings.Fields("make it faster in prod and the docs pricing")
 	c := charter.Charter{Governance: []string{"AGENTS.md"}, Tiers: []charter.Rule{{Tier: task.T0, Paths: []string{"a/**"}}, {Tier: task.T2, Words: []string{"pricing"}}}}
 	rounds := 60
-	if os.Getenv("PAWL_TEST_ALL") == "1" {
+	if tier.Nightly {
 		rounds = 300
 	}
 	for range rounds {

@@ -3,7 +3,6 @@ package stuck_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"pawl/internal/metric"
 	"pawl/internal/steward/stuck"
 	"pawl/internal/steward/task"
+	"pawl/test/harness/tier"
 )
 
 // move is one thing that happens to a task: an action, or that it enters a state.
@@ -110,11 +110,11 @@ func healthy(r *rand.Rand) (moves []move) {
 }
 
 // TestS8_NoFalseAlarmIn10000HealthyTasks checks that no rule stops a healthy task after any of its moves. Without
-// PAWL_TEST_ALL=1 it runs the first tenth of the tasks.
+// -tags nightly it runs the first tenth of the tasks.
 func TestS8_NoFalseAlarmIn10000HealthyTasks(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 2026))
 	actions, longest, tasks := 0, 0, 1_000
-	if os.Getenv("PAWL_TEST_ALL") == "1" {
+	if tier.Nightly {
 		tasks = 10_000
 	}
 	for n := range tasks {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/loop"
+	"pawl/test/harness/tier"
 	"pawl/test/harness/world"
 )
 
@@ -70,7 +71,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	ref := reference(t, shortRun(), shortCourse, (*machine).shortSpec, shortRows)
 	var slowest recoveries
 	t.Run("at", func(t *testing.T) {
-		for _, where := range world.Sample(2, places(ref.points)) {
+		for _, where := range chosenPlaces(ref.points) {
 			t.Run(where, func(t *testing.T) {
 				t.Parallel()
 				w := newMachine(t, shortCourse)
@@ -132,6 +133,14 @@ func killedInTurn(t *testing.T, agent string, spec func(*machine) json.RawMessag
 
 // ranUnrecorded is the one point at which a command has run and its result is not recorded yet.
 const ranUnrecorded = "step.ended"
+
+// chosenPlaces returns where this tier kills: at two of the points, at each of them once, or at night also later on.
+func chosenPlaces(points []string) []string {
+	if tier.Nightly {
+		return places(points)
+	}
+	return world.EndToEnd(2, slices.DeleteFunc(places(points), func(place string) bool { return !strings.HasSuffix(place, "#1") }))
+}
 
 // places chooses where to kill: at the first passage of each point, and for a point that is passed again also at one
 // later passage, which differs from point to point. For points of workflow tasks the first passage is enough. Points of

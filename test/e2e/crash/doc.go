@@ -2,8 +2,8 @@
 // engine and worker together or apart, run a scripted loop on them, end them with kill -9 before and after every side
 // effect, and start them again. It also measures how long recovery takes, and records the histories that
 // workflows/loop/testdata/histories holds for the replay test (go test ./test/e2e/crash -run
-// 'TestPaths|TestDeliveries|TestContinueAsNew' -update). Without PAWL_TEST_ALL=1 it kills at some of the points and
-// takes some of the paths; with PAWL_TEST_SHARE=1/4 as well, at every fourth point.
+// 'TestPaths|TestDeliveries|TestContinueAsNew' -update). Without -tags nightly it kills at some of the points and
+// takes some of the paths; with -tags e2e it kills at each point once.
 //
 // The processes are the program in node, built with the build tag crashtest, which activates internal/lib/crashpoint. Because it
 // is a program of its own, the test binary does not have to link the server a second time. Start at crash_test.go, then

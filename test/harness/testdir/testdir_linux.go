@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+
+	"pawl/test/harness/tier"
 )
 
 const tmpfs = 0x01021994 // TMPFS_MAGIC of linux/magic.h
@@ -14,7 +16,7 @@ const tmpfs = 0x01021994 // TMPFS_MAGIC of linux/magic.h
 // folder, and it is gone when the last of them ends. Call it before anything else that a test run needs. It does nothing
 // if all tests are to run, if the temporary folder is in memory already, or if this user may not mount.
 func InMemory() {
-	if os.Getenv("PAWL_TEST_ALL") == "1" || os.Getuid() != 0 {
+	if tier.Nightly || os.Getuid() != 0 {
 		return
 	}
 	var at syscall.Statfs_t

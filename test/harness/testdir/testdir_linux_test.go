@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/test/harness/testdir"
+	"pawl/test/harness/tier"
 )
 
 func TestMain(m *testing.M) {
@@ -29,7 +30,7 @@ func TestTheTemporaryFolderIsInMemory(t *testing.T) {
 	if os.Getuid() != 0 || exec.Command("unshare", "-m", "true").Run() != nil {
 		t.Skip("this user may not mount")
 	}
-	if os.Getenv("PAWL_TEST_ALL") == "1" {
+	if tier.Nightly {
 		require.NotEqual(t, "pawl-test", filepath.Base(os.TempDir()), "the tests work on the disk")
 		return
 	}

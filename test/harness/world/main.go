@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"pawl/internal/exec/sandbox"
 	"pawl/test/harness/testbin"
 	"pawl/test/harness/testdir"
+	"pawl/test/harness/tier"
 )
 
 // Update makes tests write what they compare with: docs/escapes.md, the histories of loops.
@@ -72,76 +72,44 @@ func enter() error {
 	return err
 }
 
-// All reports whether all tests are to run, however long they take, and with every tool.
-func All() bool { return os.Getenv("PAWL_TEST_ALL") == "1" || *Update }
+// All reports whether all tests are to run, however long they take.
+func All() bool { return tier.Nightly || *Update }
 
-// Slow skips a test that takes long or needs much, unless all tests are to run. why names what replaces the test
-// otherwise. With PAWL_TEST_SHARE the test runs in one turn of several.
+// Slow skips a test that takes long or needs much, except at night. why names what stands for it otherwise.
 func Slow(t testing.TB, why string) {
 	t.Helper()
 	if !All() {
-		t.Skip("runs with PAWL_TEST_ALL=1: " + why)
+		t.Skip("runs with -tags nightly: " + why)
 	}
-	turn, of := turnOf()
-	for name := t.Name(); of > 0; { // if a test's parents had their turn, it is the test's turn, too: else it might never run
-		up := strings.LastIndexByte(name, '/')
-		if up < 0 {
-			break
-		}
-		name = name[:up]
-		if _, has := turns.Load(name); has {
-			return
-		}
-	}
-	if of > 0 && int(crc32.ChecksumIEEE([]byte(t.Name())))%of != turn {
-		t.Skip("PAWL_TEST_SHARE=" + os.Getenv("PAWL_TEST_SHARE") + ": this one runs in another turn")
-	}
-	turns.Store(t.Name(), true)
 }
 
-// turns has the names of slow tests whose turn it is.
-var turns sync.Map
-
-// Lacks skips a test because a tool is missing. If all tests are to run, the test fails instead.
+// Lacks skips a test because a tool is missing. Where all tools are to be there (PAWL_TEST_ALL=1) the test fails instead.
 func Lacks(t testing.TB, what string) {
 	t.Helper()
-	if All() {
+	if os.Getenv("PAWL_TEST_ALL") == "1" {
 		t.Fatal(what)
 	}
 	t.Skip(what)
 }
 
-// Sample returns n of the cases, spread evenly and always the same, including the first and the last. If all tests are
-// to run, it returns all cases. With PAWL_TEST_SHARE=1/4 it returns of each four in a row the one with that number,
-// counted from 0. CI uses the next number for the next commit.
+// Sample returns n of the cases, spread evenly and always the same, including the first and the last; at night all of them.
 func Sample[T any](n int, cases []T) []T {
-	if len(cases) <= n {
-		return cases
-	}
-	turn, of := turnOf()
-	if All() && of == 0 {
+	if All() || len(cases) <= n {
 		return cases
 	}
 	some := make([]T, 0, n)
-	for i := turn; All() && i < len(cases); i += of {
-		some = append(some, cases[i])
-	}
-	if len(some) >= n {
-		return some
-	}
-	some = some[:0]
 	for i := range n {
 		some = append(some, cases[i*(len(cases)-1)/max(1, n-1)])
 	}
 	return some
 }
 
-// turnOf returns the numbers in PAWL_TEST_SHARE; of is 0 without it.
-func turnOf() (turn, of int) {
-	if _, err := fmt.Sscanf(os.Getenv("PAWL_TEST_SHARE"), "%d/%d", &turn, &of); err != nil || of <= 1 || *Update {
-		return 0, 0
+// EndToEnd returns all cases in the end-to-end tier, n of them below it.
+func EndToEnd[T any](n int, cases []T) []T {
+	if tier.EndToEnd {
+		return cases
 	}
-	return turn % of, of
+	return Sample(n, cases)
 }
 
 // Program builds the program once per test run and returns its path.
