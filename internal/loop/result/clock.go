@@ -17,7 +17,7 @@ var clock = lazyregexp.New(`(?i)(?:try again|resets?|available again|retry)(?:_?
 	`|(?:on )?(?:(?P<weekday>today|tomorrow|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)\b,? )?` +
 	`(?:(?P<month>[a-z]{3,9})\.? (?P<day>[0-9]{1,2})(?:st|nd|rd|th)?,? (?:(?P<year>[0-9]{4}),? )?)?(?:at )?)` +
 	`(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{2}))?(?::(?P<second>[0-9]{2})(?:\.[0-9]+)?)? ?(?P<half>[ap]\.?m\b\.?)?` +
-	`(?:` + zoneAfter + `(?P<zone>` + someZone + `))?(?P<tomorrow> tomorrow\b(?:` + zoneAfter + `(?P<zoneOfTomorrow>` + someZone + `))?)?`)
+	`(?:` + zoneAfter + `(?P<zone>` + someZone + `))?(?: (?P<dayAfter>today|tomorrow)\b(?:` + zoneAfter + `(?P<zoneAfterDay>` + someZone + `))?)?`)
 
 const (
 	// zoneAfter is what stands between a time and its zone.
@@ -43,7 +43,7 @@ func atTime(said string, now time.Time) time.Time {
 		return time.Time{}
 	}
 	field := func(name string) string { return m[clock().SubexpIndex(name)] }
-	named := field("zone") + field("zoneOfTomorrow")
+	named := field("zone") + field("zoneAfterDay")
 	rest := said[strings.Index(said, m[0])+len(m[0]):]
 	restated := named != "" && strings.HasPrefix(rest, " (") // the same zone in other words: GMT+0100 (CET)
 	if !restated && !goesOn().MatchString(rest) {
@@ -74,8 +74,8 @@ func atTime(said string, now time.Time) time.Time {
 		return onDate(field("month"), field("day"), field("year"), here, on)
 	}
 	name := strings.ToLower(field("weekday"))
-	if field("tomorrow") != "" {
-		name = "tomorrow"
+	if field("dayAfter") != "" {
+		name = strings.ToLower(field("dayAfter"))
 	}
 	switch name {
 	case "":

@@ -70,7 +70,7 @@ var forms = []struct {
 	{RateLimited, lazyregexp.New(`(?i)^(?:` + strings.Join([]string{
 		`you(?:['’]ve| have) (?:hit|reached) your (?:[\w'’-]+ ){0,4}?limit(?:` + after + `| for | on )`,
 		`you(?:['’]ve| have)? (?:exceeded|exhausted) your (?:\w+ )*(?:quota|capacity)\b`,
-		`you['’]re out of (?:\w+ )?usage\b`,
+		`you['’]re out of (?:\w+ )?usage\b`, `(?:400 )?(?:your )?credit balance is too low(?:` + after + `| to access )`,
 		`(?:(?:claude|ai|codex|chatgpt|opus|sonnet|your) )*(?:usage|rate|session|weekly|daily|monthly|5-hour|opus|sonnet)[ _-]limit (?:was |has been )?(?:reached|exceeded|hit)(?:` + after + `|` + meant + `)`,
 		`(?:usage|rate|session|weekly|5-hour)[ _-]limit\s*[:·∙|]\s*"?(?:resets?|retry)`,
 		`(?:your )?quota (?:was |is |has been )?(?:exceeded|exhausted)(?:` + after + `|` + meant + `)`,

@@ -79,6 +79,8 @@ func TestFormsOfTheProgramsOwnMessages(t *testing.T) {
 	for said, want := range map[string]result.Class{
 		"You've hit your limit · resets 3pm (America/Los_Angeles)":                                          result.RateLimited,
 		"You've hit your org's monthly usage limit":                                                         result.RateLimited,
+		"Credit balance is too low":                                                                         result.RateLimited,
+		"API Error: 400 Your credit balance is too low to access the Anthropic API.":                        result.RateLimited,
 		"Claude usage limit reached. Your limit will reset at 3pm (America/Santiago).":                      result.RateLimited,
 		"Weekly limit reached ∙ resets Oct 6, 1pm":                                                          result.RateLimited,
 		"5-hour limit reached ∙ resets 4pm":                                                                 result.RateLimited,
@@ -192,6 +194,8 @@ func TestALimitThatEndsInAnotherZone(t *testing.T) {
 		"resets Monday 9am (Europe/Paris)":             on(30, 8, 1),
 		"resets tomorrow at 9am (Europe/Paris)":        on(29, 8, 1),
 		"resets 9am tomorrow":                          on(29, 9, 1),
+		"resets at 3pm today":                          on(28, 15, 1),
+		"resets 3pm today (Europe/Paris)":              on(28, 14, 1),
 		"resets at 2026-12-01T09:00:00Z":               time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC),
 		"resets 18:30":                                 on(28, 18, 31),
 		"resets 2pm (local time)":                      on(28, 14, 1),
