@@ -149,7 +149,7 @@ func (a *Opener) Announce(o Request) (done func(), err error) {
 	if err := hostrecord.Announce(a.Home, announced); err != nil {
 		return nil, err
 	}
-	done = func() { hostrecord.Retract(a.Home, announced) }
+	done = func() { hostrecord.RetractOpened(a.Home, announced) }
 	if err := workspace.Ensure(o.Sandbox, sandbox.Probe(), a.ClosedPorts(), nil); err != nil {
 		done()
 		return nil, err

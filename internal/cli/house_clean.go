@@ -220,6 +220,9 @@ func (c *cleaning) unrecorded(ctx context.Context, id string) error {
 
 // unfinished returns why the store of a loop that has ended is still needed, "" if it is not.
 func unfinished(ctx context.Context, h home.Home, r hostrecord.Record) string {
+	if end, _ := hostrecord.NotedEnd(h, r); end.Untold != nil && !r.Closed {
+		return "the end of " + r.Ref + " is recorded when its engine answers again"
+	}
 	st, head, err := client.OpenRecord(ctx, r)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && head == "" {
 		return ""

@@ -16,10 +16,12 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"pawl/internal/client"
 	"pawl/internal/fault"
@@ -42,11 +44,15 @@ type service struct {
 
 	down       int  // so many questions come before it answers
 	taken      bool // a worker has taken its first task
+	polls      bool // a worker asked for tasks a moment ago
+	ends       bool // a signal ends the loop
 	terminated bool
 }
 
-// No worker polls.
 func (s *service) DescribeTaskQueue(context.Context, string, enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+	if s.polls {
+		return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueuepb.PollerInfo{{LastAccessTime: timestamppb.Now()}}}, nil
+	}
 	return &workflowservice.DescribeTaskQueueResponse{}, nil
 }
 
@@ -83,10 +89,15 @@ func (s *service) DescribeWorkflowExecution(_ context.Context, id, _ string) (*w
 		s.down--
 		return nil, serviceerror.NewUnavailable("the database is being mended")
 	}
-	if id != "here" {
+	info := s.info()
+	switch id {
+	case "here":
+	case "town":
+		info.Execution.WorkflowId, info.Type.Name = id, "Steward"
+	default:
 		return nil, serviceerror.NewNotFound("no such workflow")
 	}
-	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: s.info()}, nil
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info}, nil
 }
 
 func (s *service) info() *workflowpb.WorkflowExecutionInfo {
@@ -109,7 +120,11 @@ func (s *service) QueryWorkflow(_ context.Context, _, _, name string, _ ...any) 
 }
 
 func (s *service) SignalWorkflow(_ context.Context, _, _, _ string, arg any) error {
-	s.via, s.sent = "signal", arg.(loop.Message)
+	s.via = "signal"
+	s.sent, _ = arg.(loop.Message)
+	if s.ends {
+		s.status = enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	}
 	return nil
 }
 

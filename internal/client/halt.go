@@ -3,13 +3,17 @@ package client
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"pawl/internal/exec/supervisor"
+	"pawl/internal/fault"
 	"pawl/internal/home/hostrecord"
 	"pawl/internal/loop"
 	"pawl/internal/loop/api"
@@ -25,7 +29,7 @@ const haltPoll = 250 * time.Millisecond
 // haltAlone halts a loop or a steward for which no worker answers, and the loops of a steward. On the host of a loop this
 // ends it: the signal waits for a worker, which records the end and makes the proposal, but nothing of it runs any more
 // and people see that it has ended. On another host it is only the signal.
-func haltAlone[M any](ctx context.Context, c *Client, id string, m message[M], open []loop.Gate) (Sent, error) {
+func haltAlone[M any](ctx context.Context, c *Client, id, name string, m message[M], open []loop.Gate) (Sent, error) {
 	served := c.Served(ctx)
 	if !served {
 		begun, err := c.hasBegun(ctx, id)
@@ -33,11 +37,11 @@ func haltAlone[M any](ctx context.Context, c *Client, id string, m message[M], o
 			return Sent{}, err
 		}
 		if !begun {
-			return endedUnbegun(id), c.endUnopened(ctx, id, m.halts)
+			return endedUnbegun(id, name), c.endUnopened(ctx, id, m.halts)
 		}
 	}
-	out := Sent{Loop: id, Message: loop.MessageHalt, Via: "signal"}
-	if err := c.SDK.SignalWorkflow(ctx, id, "", loop.MessageHalt, m.bound(open)); err != nil {
+	out := Sent{Loop: id, Message: name, Via: "signal"}
+	if err := c.SDK.SignalWorkflow(ctx, id, "", name, m.bound(open)); err != nil {
 		return out, err
 	}
 	if served && c.endsWithin(ctx, id, haltGrace) {
@@ -60,9 +64,81 @@ func haltAlone[M any](ctx context.Context, c *Client, id string, m message[M], o
 	return out, nil
 }
 
+// haltUntold ends a loop or a steward of this host to which no halt can be sent: its engine is stopped, or can't write. It
+// ends what runs of it and notes the end with the message, which a worker sends when the engine answers. cause is why it
+// does not answer.
+func haltUntold[M any](ctx context.Context, c *Client, id, name string, m message[M], cause error) (Sent, error) {
+	out := Sent{Loop: id, Message: name, Via: "record", Reply: "halted. Its end is recorded when the engine answers again"}
+	r, here := c.Record(id)
+	if !here {
+		return out, c.closeNote(id, m.Family, cause)
+	}
+	if isSteward := m.Family == Steward; r.Steward() != isSteward {
+		return out, cause
+	}
+	if end, ended := hostrecord.NotedEnd(c.Home, r); r.Closed || ended {
+		return out, m.over(id, end.Status)
+	}
+	children := m.children()
+	if err := c.endUntold(r, name, m.bound(nil), m.halts); err != nil {
+		return out, undelivered(cause, err)
+	}
+	for _, child := range children {
+		r, here := c.Record(child)
+		if !here || hostrecord.Over(c.Home, r) {
+			continue
+		}
+		note := ofSteward(m.halts)
+		if err := c.endUntold(r, loop.MessageHalt, note, note.Note); err != nil {
+			return out, undelivered(cause, err)
+		}
+	}
+	return out, nil
+}
+
+// undelivered is the fault for a halt that could neither be sent nor noted.
+func undelivered(cause, err error) error {
+	f, ok := errors.AsType[*fault.Error](cause)
+	if !ok {
+		return errors.Join(cause, err)
+	}
+	return fault.New(f.Code, "%s. Nothing of it runs any more, but its end can't be noted: %v", strings.TrimSuffix(f.What, "."), err).Advise(f.Do)
+}
+
+// endUntold ends what runs of a record, and notes its end with a message that its run has yet to get.
+func (c *Client) endUntold(r hostrecord.Record, name string, m any, why string) error {
+	payload, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encoding the message %s: %w", name, err)
+	}
+	if err := c.reap(r); err != nil {
+		return err
+	}
+	end := c.haltedEnd("", why)
+	end.Untold = &hostrecord.Untold{Name: name, Payload: payload}
+	return hostrecord.NoteEnd(c.Home, r, end)
+}
+
+// closeNote notes that a loop or a steward is over which no worker has opened. A worker ends its run when the engine
+// answers.
+func (c *Client) closeNote(id string, f Family, cause error) error {
+	r, noted := c.lastNote(id)
+	switch {
+	case !noted:
+		return cause
+	case r.Closed:
+		return f.over(id, string(loop.Halted))
+	}
+	r.Closed, r.ClosedAt = true, c.Now()
+	return hostrecord.Announce(c.Home, r)
+}
+
+// ofSteward is the halt of a loop whose steward was ended.
+func ofSteward(why string) loop.Message { return loop.Message{Note: "its steward was ended: " + why} }
+
 // haltChild halts a loop of a steward that is being halted, and for which no worker answers either.
 func (c *Client) haltChild(ctx context.Context, id, why string) error {
-	m := loop.Message{Note: "its steward was ended: " + why}
+	m := ofSteward(why)
 	err := c.SDK.SignalWorkflow(ctx, id, "", loop.MessageHalt, m)
 	if gone(err) { // it has ended
 		return nil
@@ -106,18 +182,26 @@ func (c *Client) endHere(ctx context.Context, id, why string) (ended bool, err e
 		}
 		return true, c.endUnopened(ctx, id, why)
 	}
-	if _, err := supervisor.Reap(r.Token(), r.Desk(c.Home), r.Judge(c.Home)); err != nil {
-		return false, fmt.Errorf("ending what runs of %s: %w", id, err)
-	}
-	for _, side := range r.Sides(c.Home) {
-		if _, err := supervisor.Reap(side.Token(), side.Desk(c.Home)); err != nil {
-			return false, fmt.Errorf("ending what runs of %s: %w", id, err)
-		}
+	if err := c.reap(r); err != nil {
+		return false, err
 	}
 	if c.begins(ctx, r) {
 		return true, c.endUnopened(ctx, id, why)
 	}
 	return true, c.noteHalt(r, info.GetExecution().GetRunId(), why)
+}
+
+// reap ends what runs of a loop or a steward on this host.
+func (c *Client) reap(r hostrecord.Record) error {
+	_, err := supervisor.Reap(r.Token(), r.Desk(c.Home), r.Judge(c.Home))
+	for _, side := range r.Sides(c.Home) {
+		_, failed := supervisor.Reap(side.Token(), side.Desk(c.Home))
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
+		return fmt.Errorf("ending what runs of %s: %w", r.Loop, err)
+	}
+	return nil
 }
 
 // recordHere returns this host's record of a running loop or steward, unless it has moved to another host.
@@ -134,10 +218,12 @@ func (c *Client) recordHere(info *workflowpb.WorkflowExecutionInfo) (r hostrecor
 
 // noteHalt notes on this host that a run was halted. run is "" if it is over with that, else a worker records the end.
 func (c *Client) noteHalt(r hostrecord.Record, run, why string) error {
+	return hostrecord.NoteEnd(c.Home, r, c.haltedEnd(run, why))
+}
+
+func (c *Client) haltedEnd(run, why string) hostrecord.End {
 	end := rules.Interrupted.Because(why)
-	return hostrecord.NoteEnd(c.Home, r, hostrecord.End{
-		Run: run, Status: string(end.Status), Code: end.Code, Reason: end.Reason, Time: c.Now(),
-	})
+	return hostrecord.End{Run: run, Status: string(end.Status), Code: end.Code, Reason: end.Reason, Time: c.Now()}
 }
 
 // haltLost ends a loop or a steward of this host that its engine has lost: no worker starts it again from its ledger.
@@ -185,7 +271,7 @@ func (c *Client) endUnopened(ctx context.Context, id, why string) error {
 	return nil
 }
 
-// awaitsRecording returns the end of a loop or a steward that was halted here while no worker ran, if a worker still has
+// awaitsRecording returns the end of a loop or a steward that was halted here while no worker answered, if a worker still has
 // to record it.
 func (c *Client) awaitsRecording(id string) (end hostrecord.End, ok bool) {
 	r, here := c.Record(id)

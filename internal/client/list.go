@@ -53,7 +53,7 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 		r, published := row(executions[i])
 		if record := c.recordOf(ctx, records, executions[i]); record != nil {
 			c.addRecorded(ctx, &r, *record, published)
-			if end, ok := hostrecord.NotedEnd(c.Home, *record); ok && end.Run == r.Run {
+			if end, ok := hostrecord.NotedEnd(c.Home, *record); ok && end.IsOf(r.Run) {
 				addEnd(&r, c.closing(*record))
 			}
 		} else if !published && !r.Steward() && r.Status == string(loop.Completed) {

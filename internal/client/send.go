@@ -44,7 +44,7 @@ func (c *Client) Send(ctx context.Context, id, name string, m loop.Message) (Sen
 	}
 	out, err := carry(ctx, c, id, name, message[loop.Message]{
 		Family: Loop,
-		halts:  halts(name == loop.MessageHalt, m.By, m.Note),
+		halts:  rules.HaltReason(name, m),
 		bound:  func(open []loop.Gate) loop.Message { return bound(name, m, open) },
 		asked: func() ([]loop.Gate, error) {
 			g, err := c.Gate(ctx, id)
@@ -117,8 +117,17 @@ func halts(ends bool, by, note string) string {
 	return cmp.Or(note, "halted by "+cmp.Or(by, "a person"))
 }
 
-// carry sends a message. Where this host's disk is full, the embedded engine answers late or not at all.
+// carry sends a message. A halt that can't be sent ends a loop or a steward of this host all the same.
 func carry[M any](ctx context.Context, c *Client, id, name string, m message[M]) (Sent, error) {
+	out, err := carryInTime(ctx, c, id, name, m)
+	if err == nil || m.halts == "" || ctx.Err() != nil || isRefusal(err) {
+		return out, err
+	}
+	return haltUntold(ctx, c, id, name, m, err)
+}
+
+// carryInTime sends a message. Where this host's disk is full, the embedded engine answers late or not at all.
+func carryInTime[M any](ctx context.Context, c *Client, id, name string, m message[M]) (Sent, error) {
 	full := ""
 	if !c.Explicit {
 		full = c.Home.Unwritable()
@@ -137,7 +146,7 @@ func carry[M any](ctx context.Context, c *Client, id, name string, m message[M])
 }
 
 // fullDiskTimeout is how long a message may take that probably can't be recorded.
-const fullDiskTimeout = 8 * time.Second
+const fullDiskTimeout = 5 * time.Second
 
 // haltPatience is how long a halt is sent again while the engine does not answer: for some seconds after its disk had no
 // room, the engine is mending its database.
@@ -194,7 +203,7 @@ func carryNow[M any](ctx context.Context, c *Client, id, name string, m message[
 		out.Via = "signal"
 		open, refused, err := m.recorded() // none if this host has no ledger
 		if m.halts != "" {
-			return haltAlone(ctx, c, id, m, open)
+			return haltAlone(ctx, c, id, name, m, open)
 		}
 		if err == nil && name == loop.MessageSteer {
 			if err := refused(m.bound(open)); err != nil { // nothing would ever come of it
@@ -209,8 +218,8 @@ func carryNow[M any](ctx context.Context, c *Client, id, name string, m message[
 }
 
 // endedUnbegun is the result of a halt that ended a loop or steward which no worker had taken.
-func endedUnbegun(id string) Sent {
-	return Sent{Loop: id, Message: loop.MessageHalt, Via: "workflow", Reply: "halted before it began"}
+func endedUnbegun(id, name string) Sent {
+	return Sent{Loop: id, Message: name, Via: "workflow", Reply: "halted before it began"}
 }
 
 // leave leaves a message on a host where nothing runs. It starts an engine for that time and sends a signal, which
@@ -221,7 +230,7 @@ func leave[M any](ctx context.Context, c *Client, id, name string, m message[M])
 	switch {
 	case unbegun && started.Closed:
 		return out, m.over(id, string(loop.Halted))
-	case unbegun && name != loop.MessageHalt:
+	case unbegun && m.halts == "":
 		return out, c.notBegun(m.Family, id)
 	}
 	if end, halted := c.awaitsRecording(id); halted {
@@ -244,7 +253,7 @@ func leave[M any](ctx context.Context, c *Client, id, name string, m message[M])
 		return out, err
 	}
 	if m.halts != "" {
-		out, err = haltAlone(ctx, c, id, m, open)
+		out, err = haltAlone(ctx, c, id, name, m, open)
 	} else {
 		err = c.SDK.SignalWorkflow(ctx, id, "", name, payload)
 	}

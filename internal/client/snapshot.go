@@ -194,7 +194,7 @@ func (c *Client) unreported(id string, info *workflowpb.WorkflowExecutionInfo) *
 		return end
 	}
 	noted, ok := hostrecord.NotedEnd(c.Home, r)
-	if isThisRun := noted.Run == info.GetExecution().GetRunId(); ok && (isThisRun || end != nil) {
+	if isThisRun := noted.IsOf(info.GetExecution().GetRunId()); ok && (isThisRun || end != nil) {
 		return c.closing(r)
 	}
 	return end

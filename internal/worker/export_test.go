@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 
 	"pawl/activities"
@@ -15,6 +16,14 @@ func Recover(ctx context.Context, o Options, a *activities.Activities) error {
 
 // Sweep looks once for loops that were ended without this worker.
 func Sweep(ctx context.Context, o Options, a *activities.Activities) { sweepOnce(ctx, o, a) }
+
+// TellEnds sends the messages that people left on this host.
+func TellEnds(ctx context.Context, o Options, host string) { tellEnds(ctx, o, host) }
+
+// Untold returns the interceptor that sends such a message before a loop goes on.
+func Untold(o Options, host string) interceptor.WorkerInterceptor {
+	return &untold{options: o, host: host}
+}
 
 // LastLook is the look of a worker that leaves.
 func LastLook(ctx context.Context, o Options, a *activities.Activities) { lastLook(ctx, o, a) }

@@ -32,6 +32,7 @@ func recoverLoops(ctx context.Context, o Options, host string, a *activities.Act
 	if err := mend(ctx, o, nil); err != nil {
 		return fmt.Errorf("making damaged records again: %w", err)
 	}
+	tellEnds(ctx, o, host)
 	records, err := cutOff(o)
 	if err == nil {
 		err = restore(ctx, o, a)
@@ -93,8 +94,7 @@ func cutOff(o Options) ([]hostrecord.Record, error) {
 			hostrecord.Retract(o.Home, r)
 			continue
 		}
-		if r.Closed { // it was halted before a worker had taken it
-			hostrecord.Retract(o.Home, r)
+		if r.Closed { // it was halted before a worker had opened it
 			continue
 		}
 		if !slices.ContainsFunc(records, func(known hostrecord.Record) bool { return known.FirstRun == r.FirstRun }) {

@@ -2,6 +2,8 @@ package worker_test
 
 import (
 	"context"
+	"encoding/json"
+	"strings"
 	"sync"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -34,6 +36,8 @@ type service struct {
 	reset    []string // IDs of loops whose sticky queue was reset
 	returned []string // IDs of activities that were handed back
 	started  []client.StartWorkflowOptions
+	signals  []string // ID, run, message and payload of each signal
+	ended    []string // IDs of terminated loops
 	resumed  []launch.Resume[struct{}]
 }
 
@@ -141,4 +145,22 @@ func (s operator) AddSearchAttributes(_ context.Context, in *operatorservice.Add
 		s.attributes[name] = kind
 	}
 	return &operatorservice.AddSearchAttributesResponse{}, nil
+}
+
+func (s *service) SignalWorkflow(_ context.Context, id, run, name string, payload any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away != nil {
+		return s.away
+	}
+	text, err := json.Marshal(payload)
+	s.signals = append(s.signals, strings.Join([]string{id, run, name, string(text)}, " "))
+	return err
+}
+
+func (s *service) TerminateWorkflow(_ context.Context, id, _, _ string, _ ...any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = append(s.ended, id)
+	return nil
 }

@@ -37,6 +37,7 @@ func sweep(ctx context.Context, o Options, a *activities.Activities) {
 		case <-ctx.Done():
 			return
 		case <-begun.C:
+			tellEnds(ctx, o, a.Host)
 			ends.watch(ctx)
 			continue
 		case <-ends.ended:

@@ -183,7 +183,7 @@ func (o Options) workers(a *activities.Activities, fatal func(error)) []worker.W
 		Identity: Identity(a.Host), WorkerStopTimeout: o.Worker.StopTimeout,
 		MaxHeartbeatThrottleInterval: heartbeatThrottle, DefaultHeartbeatThrottleInterval: heartbeatThrottle,
 		MaxConcurrentActivityExecutionSize: o.Worker.Activities, DeadlockDetectionTimeout: deadlock, StickyScheduleToStartTimeout: stickyTimeout,
-		OnFatalError: fatal, Interceptors: append(a.Interceptors(), o.diffs().Interceptor()),
+		OnFatalError: fatal, Interceptors: append(a.Interceptors(), o.diffs().Interceptor(), &untold{options: o, host: a.Host}),
 	}
 	if o.Worker.Deployment != "" {
 		options.DeploymentOptions = worker.DeploymentOptions{

@@ -1,10 +1,12 @@
 package hostrecord
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"pawl/internal/fault"
@@ -22,15 +24,36 @@ type End struct {
 	Code     fault.Code `json:"code,omitempty"`
 	Reason   string     `json:"reason"`
 	Time     time.Time  `json:"time"`
+	// Untold is the message that ended it here while its service did not answer: a worker sends it when the service does.
+	Untold *Untold `json:"untold,omitempty"`
 }
+
+// Untold is a message that a run has yet to get.
+type Untold struct {
+	Name    string          `json:"name"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+// IsOf reports whether an end is that of the run which Temporal knows by that ID.
+func (e End) IsOf(run string) bool { return e.Run == run || e.Untold != nil }
 
 func endFile(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "end.json") }
 
 // NoteEnd notes how the run of a record ended.
 func NoteEnd(h home.Home, r Record, end End) error {
 	end.FirstRun = r.FirstRun
-	return durable.WriteJSON(endFile(h, r.Ref), end)
+	err := durable.WriteJSON(endFile(h, r.Ref), end)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return durable.WriteReserved(endFile(h, r.Ref), reserve(h, r.Ref), end)
+	}
+	return err
 }
+
+// reserve is the room for the note of an end on a disk that is full by then.
+func reserve(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "end.reserve") }
+
+// reserveSize is enough for a note with a reason of a page.
+const reserveSize = 8 << 10
 
 // DropEnd removes the note of an end: the run continues after all.
 func DropEnd(h home.Home, r Record) error {
@@ -56,9 +79,10 @@ func Over(h home.Home, r Record) bool {
 	return r.Closed || ended
 }
 
-// Awaits reports whether the loop or steward of a record was halted here while no worker ran, and a worker still has to
-// record that.
+// Awaits reports whether the loop or steward of a record was halted here while no worker answered, and a worker still has
+// to record that.
 func Awaits(h home.Home, r Record) bool {
 	end, ended := NotedEnd(h, r)
-	return ended && end.Run != "" && !r.Closed
+	hasToRecord := end.Run != "" || end.Untold != nil
+	return ended && hasToRecord && !r.Closed
 }

@@ -219,6 +219,9 @@ func Write(h home.Home, r Record) error {
 	if err := durable.WriteJSON(file(h, r.Ref), r); err != nil {
 		return fmt.Errorf("writing the workspace record: %w", err)
 	}
+	if err := durable.Reserve(reserve(h, r.Ref), reserveSize); err != nil {
+		return fmt.Errorf("reserving room for the note of an end: %w", err)
+	}
 	return nil
 }
 
@@ -337,6 +340,15 @@ func Announce(h home.Home, r Record) error {
 
 // Retract removes an announcement: Open is done, or will not be tried again.
 func Retract(h home.Home, r Record) { _ = os.Remove(dirfd.At(announcement(h, r))) }
+
+// RetractOpened removes an announcement after Open, unless a person has halted what was being opened meanwhile.
+func RetractOpened(h home.Home, r Record) {
+	var noted Record
+	if durable.ReadJSON(announcement(h, r), &noted) == nil && noted.Closed {
+		return
+	}
+	Retract(h, r)
+}
 
 // Announced returns the announcements that nobody retracted: loops whose Open was interrupted. A torn one has only
 // its FirstRun, from the name of its file.

@@ -42,7 +42,7 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 		if s.HaltRequested != "" {
 			return Reply{Text: "already halting"}, nil
 		}
-		return received(name, m, "halting", cmp.Or(m.Note, "halted by "+cmp.Or(m.By, "a person"))), nil
+		return received(name, m, "halting", HaltReason(name, m)), nil
 	case loop.MessageSteer:
 		if strings.TrimSpace(m.Note) == "" {
 			return Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: the guidance for the agent").
@@ -144,6 +144,17 @@ func names(hash, digits string) bool {
 	return len(digits) >= minHash && strings.HasPrefix(strings.ToLower(hash), strings.ToLower(digits))
 }
 
+// HaltReason returns why a loop ends that gets a message, "" if the message does not end it.
+func HaltReason(name string, m loop.Message) string {
+	switch {
+	case name == loop.MessageHalt:
+		return cmp.Or(m.Note, "halted by "+cmp.Or(m.By, "a person"))
+	case name == loop.MessageSetMode && m.Mode != spec.ModeMission:
+		return fmt.Sprintf("the mode was changed to %s by %s", m.Mode, cmp.Or(m.By, "a person"))
+	}
+	return ""
+}
+
 // setMode ends a loop whose mode is changed away from mission, for good (A5).
 func setMode(s loop.State, m loop.Message) (Reply, error) {
 	switch {
@@ -154,7 +165,7 @@ func setMode(s loop.State, m loop.Message) (Reply, error) {
 	case s.HaltRequested != "":
 		return Reply{Text: "already halting"}, nil
 	}
-	return received(loop.MessageSetMode, m, "halting", fmt.Sprintf("the mode was changed to %s by %s", m.Mode, cmp.Or(m.By, "a person"))), nil
+	return received(loop.MessageSetMode, m, "halting", HaltReason(loop.MessageSetMode, m)), nil
 }
 
 // answerGate checks an answer against the one gate that is open.

@@ -115,6 +115,43 @@ func WriteJSON(path string, v any) error {
 	return WriteFile(path, append(summed(b), '\n'), 0o600)
 }
 
+// Reserve makes a file of that size, unless there is one: the room for a later WriteReserved.
+func Reserve(path string, size int) error {
+	if fi, err := os.Stat(dirfd.At(path)); err == nil && fi.Size() >= int64(size) {
+		return nil
+	}
+	return WriteCache(path, bytes.Repeat([]byte(" "), size))
+}
+
+// WriteReserved is WriteJSON on a full disk: it writes into the room that was reserved, and renames that to path.
+func WriteReserved(path, reserve string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", filepath.Base(path), err)
+	}
+	f, err := os.OpenFile(dirfd.At(reserve), os.O_RDWR, 0)
+	if err != nil {
+		return dirfd.Named(err, reserve)
+	}
+	defer f.Close()
+	room, err := f.Stat()
+	if err != nil {
+		return dirfd.Named(err, reserve)
+	}
+	b = summed(b)
+	if int64(len(b)) > room.Size() {
+		return fmt.Errorf("writing %s: %w", path, syscall.ENOSPC)
+	}
+	padding := bytes.Repeat([]byte("\n"), int(room.Size())-len(b))
+	if _, err := f.WriteAt(append(b, padding...), 0); err != nil {
+		return dirfd.Named(err, reserve)
+	}
+	if err := f.Sync(); err != nil {
+		return dirfd.Named(err, reserve)
+	}
+	return Rename(reserve, path)
+}
+
 // vacate removes a folder that is where a record belongs. Such a record is torn, and nothing else could replace it.
 func vacate(path string) error {
 	at := dirfd.At(path)
