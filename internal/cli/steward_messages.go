@@ -265,8 +265,8 @@ func (a *app) toSteward(ctx context.Context, name, message string, task any, m s
 	}
 	return a.visit(ctx, func(s *session) error {
 		sent, err := s.SendTask(ctx, name, message, m)
-		over := err == nil || fault.CodeOf(err) == fault.GateClosed && s.SDK != nil
-		if over && message == loop.MessageHalt && m.Task == nil { // its schedules have no steward
+		over := err == nil || fault.CodeOf(err) == fault.GateClosed
+		if over && !sent.Untold && s.SDK != nil && message == loop.MessageHalt && m.Task == nil { // its schedules have no steward
 			if err := schedule.Remove(ctx, s.SDK.ScheduleClient(), charter.Charter{Name: name}); err != nil {
 				a.say("the schedules of %s could not be removed: %v", render.Clean(name), err)
 			}

@@ -23,9 +23,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"pawl/config"
+	"pawl/internal/cli"
 	"pawl/internal/client"
 	"pawl/internal/client/launch"
+	"pawl/internal/engine/auth"
 	"pawl/internal/fault"
+	"pawl/internal/home"
+	"pawl/internal/home/hostrecord"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/steward/charter"
@@ -274,6 +278,22 @@ func TestWhereNoWorkerAnswersAStewardsMessageIsASignal(t *testing.T) {
 	require.Equal(t, 0, b.run(nil, "steward", "pause", "shop", "--json"), b.stderr.String())
 	require.Contains(t, b.stdout.String(), `"via": "signal"`)
 	require.Contains(t, b.stderr.String(), "it takes effect when a worker runs")
+}
+
+// Where the engine is stopped, a steward is ended by a note on this host. Its schedules go when it records that.
+func TestAStewardWhoseEngineIsStoppedIsEnded(t *testing.T) {
+	b := newBench(t, newFake())
+	b.deps.Embedded.Find = func(context.Context, string) (cli.Found, bool) { return cli.Found{}, false }
+	b.deps.Embedded.Share = func(context.Context, string, auth.Wish, *slog.Logger) (cli.Engine, error) {
+		return nil, fault.New(fault.EngineUnreachable, "process 7 runs the engine of this host, and it is stopped")
+	}
+	h := home.Home{Dir: filepath.Join(b.dir, "home")}
+	r := hostrecord.Record{Loop: "shop", Ref: "shop", Kind: "steward", FirstRun: "run-1", Store: filepath.Join(b.dir, "none.git")}
+	require.NoError(t, hostrecord.Write(h, r))
+	require.Equal(t, 0, b.run(nil, "steward", "stop", "shop"), b.stderr.String())
+	require.Contains(t, b.stdout.String(), "shop: halted. Its end is recorded when the engine answers again")
+	require.Empty(t, b.stderr.String())
+	require.True(t, hostrecord.Awaits(h, r))
 }
 
 func TestLoopsAndStewardsAreToldApart(t *testing.T) {

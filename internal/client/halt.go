@@ -68,7 +68,7 @@ func haltAlone[M any](ctx context.Context, c *Client, id, name string, m message
 // ends what runs of it and notes the end with the message, which a worker sends when the engine answers. cause is why it
 // does not answer.
 func haltUntold[M any](ctx context.Context, c *Client, id, name string, m message[M], cause error) (Sent, error) {
-	out := Sent{Loop: id, Message: name, Via: "record", Reply: "halted. Its end is recorded when the engine answers again"}
+	out := Sent{Loop: id, Message: name, Via: "record", Untold: true, Reply: "halted. Its end is recorded when the engine answers again"}
 	r, here := c.Record(id)
 	if !here {
 		return out, c.closeNote(id, m.Family, cause)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,6 +17,9 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 )
+
+// patience is how long a program that was killed may take to end.
+const patience = 20 * time.Second
 
 // works starts a program in the desk of a record, and returns a function that reports whether it was ended.
 func works(t *testing.T, c *client.Client, r hostrecord.Record) (wasEnded func() bool) {
@@ -37,7 +41,7 @@ func works(t *testing.T, c *client.Client, r hostrecord.Record) (wasEnded func()
 		select {
 		case <-ended:
 			return true
-		case <-t.Context().Done():
+		case <-time.After(patience):
 			return false
 		}
 	}

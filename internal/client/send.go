@@ -25,6 +25,7 @@ type Sent struct {
 	Reply   string `json:"reply,omitempty"`
 	Already bool   `json:"already,omitempty"` // the proposal had this answer before, and nothing was recorded
 
+	Untold   bool           `json:"-"` // no engine has the message yet: a worker sends it when one answers
 	Proposal *loop.Proposal `json:"-"` // the one that was answered, nil if the message went to the loop itself
 }
 
