@@ -133,7 +133,7 @@ func (s *Store) create(ctx context.Context, lock *os.File) error {
 	if err := os.Mkdir(at, 0o700); err != nil {
 		return err
 	}
-	init := git.Hardened(fresh).Command("init", "--quiet", "--bare", "--template=", "--initial-branch=none", "--object-format=sha1")
+	init := git.Hardened(fresh).With("GIT_DEFAULT_REF_FORMAT=files").Command("init", "--quiet", "--bare", "--template=", "--initial-branch=none", "--object-format=sha1")
 	if _, err := init.Holding(lock).Run(ctx); err != nil {
 		return err
 	}

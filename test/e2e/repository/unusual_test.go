@@ -1,6 +1,7 @@
 package repository_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,12 +92,19 @@ func TestRepositoryThatIsUnusual(t *testing.T) {
 // a repository of the user's with reftables.
 func TestAGitWithOtherDefaults(t *testing.T) {
 	world.Slow(t, "needs a git of its own")
-	t.Setenv("PATH", gitWithReftables(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	real := filepath.Join(gitWithReftables(t), "git")
+	folder := t.TempDir()
+	// The defaults are built in, so no cleaned environment or configuration changes them.
+	script := fmt.Sprintf(`#!/bin/sh
+: "${GIT_DEFAULT_HASH:=sha256}" "${GIT_DEFAULT_REF_FORMAT:=reftable}"
+export GIT_DEFAULT_HASH GIT_DEFAULT_REF_FORMAT
+exec %s "$@"
+`, real)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "git"), []byte(script), 0o755))
+	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	w := world.Alone(t, world.Raises)
 	require.NoError(t, os.RemoveAll(filepath.Join(w.Repo, ".git", "logs"))) // git 2.47 migrates no reflogs
 	w.Git("refs", "migrate", "--ref-format=reftable")
-	w.Git("config", "--global", "init.defaultObjectFormat", "sha256")
-	w.Git("config", "--global", "init.defaultRefFormat", "reftable")
 	require.Equal(t, 0, w.Pawl("validate", w.SpecFile()).Code)
 	r := w.Run(0)
 	require.Equal(t, "yes", w.LastRow().Kept())
