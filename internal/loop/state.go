@@ -487,7 +487,7 @@ func (it Iteration) Measured() bool {
 func (it Iteration) Why() string {
 	switch {
 	case it.Kept:
-	case it.Reason == reason.NoNumber, it.Reason == reason.Inconclusive, strings.HasPrefix(it.Reason, reason.Bound):
+	case it.Reason == reason.NoNumber, it.Reason == reason.Inconclusive, it.Reason == reason.Repeated, strings.HasPrefix(it.Reason, reason.Bound):
 		return it.Note
 	}
 	return ""

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"pawl/internal/lib/list"
-	"pawl/internal/metric/reason"
 )
 
 // The maximum of what an Analysis remembers. Together these limits keep its JSON under about 8 KB, and the prompt at
@@ -37,9 +36,8 @@ type Trial struct {
 	Idea        string // what was intended, however the writer worded the result; "" if nobody said it
 }
 
-// undecided reports whether something else than the metric refused a measured change. The metric has decided about a
-// tree that was judged before.
-func (t Trial) undecided() bool { return !t.Kept && t.Reason != "" && t.Reason != reason.Repeated }
+// undecided reports whether something else than the metric refused a measured change.
+func (t Trial) undecided() bool { return !t.Kept && t.Reason != "" }
 
 // AreaStat counts the trials in one area, or of one type of file, kind of change or reason.
 type AreaStat struct {

@@ -142,11 +142,12 @@ func TestP9_Recommendation(t *testing.T) {
 		{name: "kept, then refused by a policy", trials: "81K 82K 83K policy:scope policy:scope policy:scope policy:scope policy:scope", want: "continue"},
 		{name: "kept, then better ones that the guard refused", trials: "81K guard-fail guard-fail guard-fail guard-fail guard-fail", want: "continue"},
 		{name: "four discards", trials: "81K 82K 80 80 79 79", want: "continue"},
+		{name: "one discard, and its tree again and again", trials: "80 repeat repeat repeat repeat repeat repeat repeat", want: "continue"},
+		{name: "the same, as earlier versions recorded it", trials: "80 80:repeat 80:repeat 80:repeat 80:repeat 80:repeat", want: "continue"},
 		{name: "flat, but two kept", trials: "81K 82K 81 81 81", want: "continue"},
 
 		{name: "five discards", trials: "81K 82K 83K 80 80 79 79 78", want: "diminishing returns"},
 		{name: "five discards, and others between", trials: "81K 82K 83K 80 policy:scope 80 guard-fail 79 79 error:agent 78", want: "diminishing returns"},
-		{name: "the same trees again", trials: "80 80:repeat 80:repeat 80:repeat 80:repeat", want: "diminishing returns"},
 		{name: "flat since one keep", trials: "81K 81 81 80", want: "diminishing returns"},
 		{name: "oscillating", trials: "78 80 78 80", want: "diminishing returns"},
 	} {

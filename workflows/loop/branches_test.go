@@ -161,7 +161,7 @@ func TestP2_WhatIsKeptElsewhereIsNoWayOut(t *testing.T) {
 	q := play(t, again.world, back(1, 5, nil), nil)
 	require.Nil(t, q.err)
 	require.Equal(t, "5 no 15.000000", p.course()[4])
-	require.Equal(t, "5 no 16.000000 repeat", q.course()[4], "the branch makes what the head has")
+	require.Equal(t, "5 no 15.000000 repeat", q.course()[4], "the branch makes what the head has")
 }
 
 // The host dies at each of its activities.

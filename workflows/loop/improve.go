@@ -299,11 +299,18 @@ func (l *improve) commit(ctx workflow.Context, _ rules.Move) (rules.Move, error)
 	case c.Commit != "":
 		l.committed(ctx, c)
 	}
-	if best := l.State().Best; v.Repeated && tried.Metric != nil {
-		_, it.delta = l.law().Decide(*best, *tried.Metric)
-		it.metric = tried.Metric
+	if v.Repeated {
+		it.note = sameFiles(tried)
 	}
 	return m, nil
+}
+
+// sameFiles says which earlier iteration a change leads to the files of.
+func sameFiles(earlier loop.Tried) string {
+	if earlier.N == 0 {
+		return "the same files as the baseline"
+	}
+	return fmt.Sprintf("the same files as iteration %d", earlier.N)
 }
 
 // tried finds the tree among those that were judged and discarded, or that are kept on another branch.

@@ -254,7 +254,10 @@ func TestP2_WordsThatAreNoIdeaCostTheIteration(t *testing.T) {
 func TestP2_TheSameTreeIsNotJudgedTwice(t *testing.T) {
 	p := play(t, newWorld(t, map[int][]try{1: {{Says: "a", Metric: "9", Tree: "same"}}, 2: {{Says: "b", Metric: "99", Tree: "same"}}}),
 		specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), nil)
-	require.Equal(t, []string{"1 no 9", "2 no 9 repeat"}, p.course())
+	require.Equal(t, []string{"1 no 9", "2 no 10 repeat"}, p.course())
+	row := p.final.Iterations[1]
+	require.True(t, row.Unmeasured && row.Delta.IsZero(), "P7: the row carries the reference")
+	require.Equal(t, "the same files as iteration 1", row.Why())
 	require.Len(t, p.reverts, 2)
 }
 

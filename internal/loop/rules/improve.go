@@ -182,7 +182,7 @@ type CommitVerdict struct {
 
 // AfterCommit decides what follows P4. Policies are judged before anything is committed. A touched sealed file costs a
 // rework and then the iteration, and so do several changes at once, unless the spec accepts them with a note (P2, P3). A
-// secret blocks. A tree that was judged before is not measured again; it keeps its earlier metric.
+// secret blocks. A tree that was judged before is not measured again.
 func (r Improve) AfterCommit(t Tries, v CommitVerdict) Move {
 	switch {
 	case v.Blocks && v.Sealed && !r.BlockSealed:
@@ -200,7 +200,7 @@ func (r Improve) AfterCommit(t Tries, v CommitVerdict) Move {
 		m.Why = reason.NotAtomic + ": " + v.Several
 		return m
 	case v.Repeated:
-		return Move{Do: Finish, Reason: reason.Repeated, Measured: true}
+		return discard(reason.Repeated)
 	}
 	return enter(phase.Verify, "")
 }
