@@ -134,12 +134,33 @@ func elixir(t tree) Repository {
 }
 
 func dotnet(t tree) Repository {
-	r := Repository{Test: "dotnet test", Check: "dotnet build", Scope: t.under("src"), Protect: t.under("tests")}
+	r := Repository{Test: t.dotnetTest(), Check: "dotnet build", Scope: t.under("src"), Protect: t.under("tests")}
 	r.Keep = []string{"**/bin/**", "**/obj/**"}
 	if t.has["packages.lock.json"] {
 		r.Setup = "dotnet restore --locked-mode"
 	}
 	return r
+}
+
+// dotnetTest returns the command that runs the tests. VSTest names those that pass only if it is told to; its option is
+// none of the other platform for tests.
+func (t tree) dotnetTest() string {
+	plain, vstest := "dotnet test", false
+	for _, name := range t.files {
+		ext := path.Ext(name)
+		if !strings.HasSuffix(ext, "proj") && ext != ".props" && path.Base(name) != "global.json" {
+			continue
+		}
+		text := t.read(name)
+		if strings.Contains(text, "TestingPlatform") || strings.Contains(text, "Testing.Platform") {
+			return plain
+		}
+		vstest = vstest || strings.Contains(text, "Microsoft.NET.Test.Sdk")
+	}
+	if vstest {
+		return plain + ` --logger "console;verbosity=normal"`
+	}
+	return plain
 }
 
 func golang(t tree) Repository {

@@ -73,6 +73,26 @@ func TestAReportIsProposedWhereTheRunnerCanWriteOne(t *testing.T) {
 	}
 }
 
+// TestDotnetNamesItsTestsWhereThatIsSure: VSTest has an option for it, the newer platform for tests has not.
+func TestDotnetNamesItsTestsWhereThatIsSure(t *testing.T) {
+	t.Parallel()
+	const vstest = `<PackageReference Include="Microsoft.NET.Test.Sdk" Version="17.11.1" />`
+	const named = `dotnet test --logger "console;verbosity=normal"`
+	for name, c := range map[string]struct {
+		files map[string]string
+		test  string
+	}{
+		"VSTest":                        {map[string]string{"tests/a.csproj": vstest}, named},
+		"VSTest, for all projects":      {map[string]string{"Directory.Build.props": vstest, "tests/a.fsproj": ""}, named},
+		"no tests":                      {map[string]string{"src/a.csproj": ""}, "dotnet test"},
+		"the newer platform":            {map[string]string{"tests/a.csproj": vstest + "<TestingPlatformDotnetTestSupport>true</TestingPlatformDotnetTestSupport>"}, "dotnet test"},
+		"the newer platform, of dotnet": {map[string]string{"tests/a.csproj": vstest, "global.json": `{"test": {"runner": "Microsoft.Testing.Platform"}}`}, "dotnet test"},
+	} {
+		c.files["src/a.cs"] = ""
+		require.Equal(t, c.test, here(c.files, "", "dotnet").Test, name)
+	}
+}
+
 func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -21,6 +21,9 @@ var (
 	surefireTotal   = lazyregexp.New(`^(?:\[\w+\] )?Tests run: (?P<ran>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)$`)
 )
 
+// dotnetTook is how VSTest writes how long a test took: < 1 ms, 12 ms, 1 m 2 s.
+const dotnetTook = `(?:<? ?[\d.]+ ?m?s|\d+ ?[hm](?: \d+ ?[ms])?)`
+
 var (
 	exunit = listed{
 		total: exunitTotal, test: lazyregexp.New(`^ +\d+\) (?P<name>(?:test|doctest|property|feature) .+) \((?P<pkg>[\w.]+)\)$`), end: lazyregexp.New(`^Finished in `),
@@ -35,7 +38,7 @@ var (
 		test: lazyregexp.New(`^(?P<name>.+) => (?P<file>\S+?):\d+:\d+$`), ok: lazyregexp.New(`^(?P<name>\S.*) \.\.\. ok \([\dhms.]+\)$`),
 	}
 	dotnet = listed{
-		total: dotnetTotal, test: lazyregexp.New(`^ +Failed (?P<name>\S.*?) \[<? ?[\d.]+ m?s\]$`), ok: lazyregexp.New(`^ +Passed (?P<name>\S.*?) \[<? ?[\d.]+ m?s\]$`),
+		total: dotnetTotal, test: lazyregexp.New(`^ +Failed (?P<name>\S.*?) \[` + dotnetTook + `\]$`), ok: lazyregexp.New(`^ +Passed (?P<name>\S.*?) \[` + dotnetTook + `\]$`),
 	}
 	nextest = listed{
 		total: nextestTotal, test: lazyregexp.New(`^ +(?:FAIL|TIMEOUT|ABORT|SIG[A-Z]+) \[[ >\d.]+s\] +(?:\( *\d+/\d+\) )?(?P<pkg>\S+) (?P<name>\S.*)$`),

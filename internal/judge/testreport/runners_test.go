@@ -113,6 +113,7 @@ func TestFurtherRunnersNameWhatFails(t *testing.T) {
 		{"dotnet", "  Failed App.Tests.Bad [12 ms]\n  Error Message:\n   Assert.Equal() Failure\nFailed!  - Failed:     1, Passed:     4, Skipped:     1, Total:     6, Duration: 5 ms - x.dll (net8.0)\n", 4, 1, 1, []string{"App.Tests.Bad"}},
 		{"dotnet", "Test summary: total: 6, failed: 1, succeeded: 4, skipped: 1, duration: 1.2s\n", 4, 1, 1, nil},
 		{"dotnet", "  Passed App.Tests.A [< 1 ms]\nTest Run Failed.\nTotal tests: 6\n     Passed: 4\n     Failed: 1\n    Skipped: 1\n Total time: 1.2 Seconds\n", 4, 1, 1, nil},
+		{"dotnet", "  Passed App.Tests.A [1 m 2 s]\n  Failed App.Tests.Bad [1 h 2 m]\n  Error Message:\n   no\n\nTest Run Failed.\nTotal tests: 2\n     Passed: 1\n     Failed: 1\n Total time: 1.0 Hours\n", 1, 1, 0, []string{"App.Tests.Bad"}},
 		{"nextest", "        PASS [   0.004s] app tests::a\n        FAIL [   0.004s] app tests::bad\n------------\n     Summary [   0.006s] 3 tests run: 1 passed, 1 failed, 1 timed out, 1 skipped\n        FAIL [   0.004s] app tests::bad\n", 1, 2, 1, []string{"app tests::bad"}},
 		{"ava", "\n  ✔ adds\n  ✘ [fail]: bad Error thrown in test\n  - later\n  ─\n\n  1 test failed\n  4 tests passed\n  1 test skipped\n", 4, 1, 1, []string{"bad"}},
 		{"jasmine", "Started\n.F*\n\nFailures:\n1) Sum bad\n  Message:\n    Expected 1 to equal 2.\n\n6 specs, 1 failure, 1 pending spec\nFinished in 0.01 seconds\n", 4, 1, 1, []string{"Sum bad"}},
@@ -213,6 +214,10 @@ func TestGone(t *testing.T) {
 		{goJSON("A", "B"), goJSON("A", "C") + "[pawl: 9 bytes left out here]\n", nil},
 		{goJSON("A", "B"), "ok 1 - C\nok 2 - D\n1..2\n", nil}, // another format
 		{"ok  \tex/a\t0.1s\nok  \tex/b\t0.1s\n", "ok  \tex/a\t0.1s\nok  \tex/c\t0.1s\n", []string{"ex/b"}},
+		{
+			"  Passed App.A [< 1 ms]\n  Passed App.B [1 m 2 s]\n\nTotal tests: 2\n     Passed: 2\n", // dotnet test --logger "console;verbosity=normal"
+			"  Passed App.A [2 ms]\n  Passed App.C [3 ms]\n\nTotal tests: 2\n     Passed: 2\n", []string{"App.B"},
+		},
 		{"===== 2 passed in 0.05s =====\n", "===== 2 passed in 0.05s =====\n", nil}, // no names
 		{"", goJSON("A"), nil},
 	} {
