@@ -516,9 +516,14 @@ func (w *Work) readMetric(in api.Verify, out *api.Measured) (err error) {
 	if in.Form == nil || !in.Form.Guessed { // once is enough
 		out.Warn(reading.Warning())
 	}
-	for name, further := range metric.Named(printed, in.Form) {
-		if !slices.Contains(in.Names, name) {
+	named := metric.Named(printed, in.Form)
+	for _, name := range in.Names {
+		further, ok := named[name]
+		if !ok {
 			continue
+		}
+		if in.Form == nil && further.Varied > 0 {
+			out.Warn(further.Warning())
 		}
 		if value, err := in.Form.In(name, further); err == nil {
 			if out.Metrics == nil {

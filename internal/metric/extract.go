@@ -27,6 +27,7 @@ type Reading struct {
 	Line    string  `json:"line,omitempty"`    // the line of the last number, without numbers
 	Lines   int     `json:"lines,omitempty"`   // how many such lines there are, 0 if not known
 	Repeats int     `json:"repeats,omitempty"` // how often the METRIC or the pattern was found, 0 if not known
+	Varied  int     `json:"varied,omitempty"`  // how many different numbers were found there, 0 if all are the same
 	Count   int     `json:"count"`             // how many numbers were found where Value was looked for
 	Several bool    `json:"several,omitempty"` // there was more than one number, and nothing said which one counts
 	Grouped bool    `json:"grouped,omitempty"` // Value was written with thousands separators
@@ -38,7 +39,7 @@ type Reading struct {
 }
 
 // Guessed reports whether something else could have been meant.
-func (r Reading) Guessed() bool { return r.Several || r.Grouped || len(r.Others) > 0 }
+func (r Reading) Guessed() bool { return r.Several || r.Grouped || r.Varied > 0 || len(r.Others) > 0 }
 
 // Warning returns what a user should know about a reading that was a guess; "" if it was not.
 func (r Reading) Warning() string {
@@ -48,6 +49,10 @@ func (r Reading) Warning() string {
 		return fmt.Sprintf("%d numbers in the output, the last one, %s, was taken%s", r.Count, r.Value, hint)
 	case len(r.Others) > 0:
 		return fmt.Sprintf("METRIC lines of several names in the output, the last one, %s=%s, was taken, and not %s; print the metric last, or set verify.pattern to say which is meant", r.Name, r.Value, some(r.Others))
+	case r.Varied > 0 && r.From == FromPattern:
+		return fmt.Sprintf("verify.pattern matches %d different numbers in the output, the last one, %s, was taken", r.Varied, r.Value)
+	case r.Varied > 0:
+		return fmt.Sprintf("METRIC %s is printed with %d different numbers, the last one, %s, was taken; print it once", r.Name, r.Varied, r.Value)
 	case r.Grouped:
 		return fmt.Sprintf("the commas in the number were read as thousands separators: %s; print it without them (LC_ALL=C)", r.Value)
 	}
@@ -137,10 +142,7 @@ func byPattern(out []byte, pattern *regexp.Regexp) (Reading, error) {
 		return Reading{}, &NoNumber{"the pattern " + quote(pattern.String()) + " matches nothing" + hint + " in the output, which ends with", tail(out)}
 	}
 	match := matches[len(matches)-1]
-	from, to := match[0], match[1]
-	if len(match) > 2 {
-		from, to = match[2], match[3]
-	}
+	from, to := groupOf(match)
 	if from < 0 {
 		return Reading{}, &NoNumber{"the pattern's last match leaves its first group empty", quote(string(out[match[0]:match[1]]))}
 	}
@@ -170,7 +172,37 @@ func byPattern(out []byte, pattern *regexp.Regexp) (Reading, error) {
 		}
 	}
 	reading.From = FromPattern
+	reading.Varied = varied(matches, func(match []int) []byte {
+		from, to := groupOf(match)
+		return out[max(from, 0):max(to, 0)]
+	})
 	return reading, nil
+}
+
+// groupOf returns where a match has its first group, or the whole match without one. It is -1 for an empty group.
+func groupOf(match []int) (from, to int) {
+	if len(match) > 2 {
+		return match[2], match[3]
+	}
+	return match[0], match[1]
+}
+
+// varied returns how many different numbers, with their units, begin what was found, 0 if it is one.
+func varied[T any](found []T, text func(T) []byte) int {
+	numbers := map[string]bool{}
+	for _, f := range found {
+		t, _ := scan(text(f), 0)
+		if t.kind != number {
+			continue
+		}
+		if reading, err := read(t, 1, text(f)); err == nil {
+			numbers[reading.Value.value().String()+" "+reading.Unit] = true
+		}
+	}
+	if len(numbers) < 2 {
+		return 0
+	}
+	return len(numbers)
 }
 
 // joined returns a number with the letters that follow it at once, "" if there are none or they are a known unit.

@@ -153,6 +153,33 @@ func TestP5_AMetricAmongMETRICLinesOfOtherNamesIsAGuess(t *testing.T) {
 	}
 }
 
+func TestP5_OfDifferentNumbersInOnePlaceTheReaderIsToldWhichCounts(t *testing.T) {
+	for _, test := range []struct{ name, out, pattern, want string }{
+		{"once", "METRIC ms=120\n", "", ""},
+		{"the same again", "METRIC ms=120\nMETRIC ms=120.0\n", "", ""},
+		{"twice", "METRIC ms=120\nMETRIC ms=110\n", "", "METRIC ms is printed with 2 different numbers, the last one, 110, was taken; print it once"},
+		{"three lines, two numbers", "METRIC ms=120\nMETRIC ms=110\nMETRIC ms=120\n", "", "METRIC ms is printed with 2 different numbers, the last one, 120, was taken; print it once"},
+		{"other words behind the same", "METRIC ms=120 (run 1)\nMETRIC ms=120 (run 2)\n", "", ""},
+		{"another unit", "METRIC t=1ms\nMETRIC t=1s\n", "", "METRIC t is printed with 2 different numbers, the last one, 1, was taken; print it once"},
+		{"on one line", "METRIC ms=120 METRIC ms=110\n", "", "METRIC ms is printed with 2 different numbers, the last one, 110, was taken; print it once"},
+		{"a pattern, once", "t: 12\n", `t: (\d+)`, ""},
+		{"a pattern, the same again", "t: 12\nt: 12\n", `t: (\d+)`, ""},
+		{"a pattern, others", "t: 12\nt: 11\n", `t: (\d+)`, "verify.pattern matches 2 different numbers in the output, the last one, 11, was taken"},
+		{"a pattern without a group", "12\n11\n", `\d+`, "verify.pattern matches 2 different numbers in the output, the last one, 11, was taken"},
+		{"a group that is empty at first", "x\nt: 11\n", `x|t: (\d+)`, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var pattern *regexp.Regexp
+			if test.pattern != "" {
+				pattern = regexp.MustCompile(test.pattern)
+			}
+			got, err := metric.Extract([]byte(test.out), pattern)
+			require.NoError(t, err)
+			require.Equal(t, test.want, got.Warning())
+		})
+	}
+}
+
 func TestP5_NoNumberSaysWhatWasSeen(t *testing.T) {
 	for _, test := range []struct{ name, out, pattern, want string }{
 		{"nothing", "", "", "the output is empty, a number was expected on stdout"},

@@ -141,7 +141,7 @@ func readEarlier(out []byte, further []string) (Reading, error) {
 // readMetric reads the last METRIC of a name behind a prefix. In the first output there must be no other prefix.
 func readMetric(out Output, found []metricAt, source Source, first bool) (Reading, error) {
 	var last, other *metricAt
-	repeats := 0
+	var printed []metricAt
 	for i, m := range found {
 		switch {
 		case m.name != source.Name:
@@ -150,7 +150,7 @@ func readMetric(out Output, found []metricAt, source Source, first bool) (Readin
 		case last != nil && m.exactPrefix() != last.exactPrefix():
 			return Reading{}, differently(*last, m)
 		default:
-			last, repeats = &found[i], repeats+1
+			last, printed = &found[i], append(printed, m)
 		}
 	}
 	if last == nil {
@@ -161,8 +161,9 @@ func readMetric(out Output, found []metricAt, source Source, first bool) (Readin
 	}
 	reading, err := readValue(last.name, last.value)
 	reading.Prefix = source.Prefix
+	reading.Varied = varied(printed, func(m metricAt) []byte { return bytes.TrimSpace(m.value) })
 	if out.Lost == 0 {
-		reading.Repeats = repeats
+		reading.Repeats = len(printed)
 	}
 	return reading, err
 }

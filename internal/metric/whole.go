@@ -23,7 +23,7 @@ var (
 	times          = lazyregexp.New(`\d{4}[-/]\d\d[-/]\d\d[T ]?|\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?Z?|\d+[.,]\d+|\d{9,}`)
 	inWord         = lazyregexp.New(`^[A-Za-z]{1,3}\d+`) // 0b11, 1O0
 	deviation      = lazyregexp.New(`^[ \t]*(?:±|\+/-|\+-)`)
-	goesOnBehind   = lazyregexp.New(`^(?:[` + separators + `]\d| ?[/⁄∕] ?\d|[eE][-+](?:\W|$)|[eEdDpPqQ][-+]?\d| [eE][-+]?\d|[ ` + separators + `]?[×xX*·⋅✕][ ` + separators + `]?10\b|\*\*\d|[ ]?\^)`)
+	goesOnBehind   = lazyregexp.New(`^(?:[` + separators + `]\d| ?[/⁄∕] ?\d|[eE][-+](?:\W|$)|[eEdDpPqQ][-+]?\d| [eE][-+]?\d|[ ` + separators + `]?[×xX*·⋅✕][ ` + separators + `]?10\b|\*\*\d|[ ]?\^|[⁺⁻])`)
 	goesOnBefore   = lazyregexp.New(`(?:\d[` + separators + `]|\d ?[/⁄∕] ?|\d ?[eE]|\d[٫˙]|\d[dDpPqQ]|\d ?\^ ?|\d ?[×*·⋅✕] ?|\d[xX]|\d\*\*|\d[eE][-+] ?|\.\d+)$`)
 	blankThousands = lazyregexp.New(`(?:^|[^\d.,:/_'-])[1-9]\d{0,2}(?: \d{3})* $`)
 )
