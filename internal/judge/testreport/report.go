@@ -147,6 +147,20 @@ var formats = []format{
 	{"swift", false, swiftEnd, readSwift},
 }
 
+// noTests matches what runners print, instead of a summary, if they found no test and exit with 0 nevertheless. That of jest is
+// of a real run, the others follow the runners' sources.
+var noTests = map[string]lazyregexp.Regexp{
+	"jest":     lazyregexp.New(`^No tests found, exiting with code 0$`),
+	"vitest":   lazyregexp.New(`^No test files found, exiting with code 0$`),
+	"ctest":    lazyregexp.New(`^No tests were found!!!$`),
+	"meson":    lazyregexp.New(`^No tests defined\.$`),
+	"dotnet":   lazyregexp.New(`^No test (?:is available in|matches the given testcase filter) `),
+	"exunit":   lazyregexp.New(`^There are no tests to run$`),
+	"surefire": lazyregexp.New(`^(?:\[INFO\] )?No tests to run\.$`),
+	"phpunit":  lazyregexp.New(`^No tests executed!$`),
+	"sbt":      lazyregexp.New(`^\[info\] No tests (?:were executed|to run for .*)$`),
+}
+
 // Read returns the report of one run of a test command. The outputs are standard output and standard error, in that
 // order, and then report files.
 func Read(outputs ...[]byte) Report {
@@ -210,7 +224,8 @@ func sniff(outputs [][]byte) (seen map[string]bool, partial bool) {
 			partial = true
 		}
 		left = slices.DeleteFunc(left, func(f format) bool {
-			seen[f.name] = f.sign().MatchString(line)
+			none, ok := noTests[f.name]
+			seen[f.name] = f.sign().MatchString(line) || ok && none().MatchString(line)
 			return seen[f.name]
 		})
 	})
