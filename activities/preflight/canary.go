@@ -5,22 +5,24 @@ import (
 	"time"
 
 	"pawl/activities/command"
-	"pawl/activities/workspace"
 	"pawl/internal/judge/canary"
 	"pawl/internal/loop/api"
 	"pawl/internal/loop/rules"
-	"pawl/internal/spec"
-	"pawl/internal/spec/kind"
 )
 
-// tryCanary breaks the code for the commands that pass on it. A command that already fails shows nothing. In a
-// Deliver loop, which may be there to write the first tests, a guard that notices nothing is only a note.
-func tryCanary(ctx context.Context, ws *workspace.Workspace, s spec.Spec, k kind.Kind, measured api.Measured, out *Findings, work func(string, int, time.Duration) *command.Work, tell func(string)) error {
-	in := rules.Measuring(rules.CanaryOf(s, out.Guard, out.Test), measured)
+// canary breaks the code for the commands that pass on it. A command that already fails shows nothing. In a Deliver
+// loop, which may be there to write the first tests, a guard that notices nothing is only a note.
+func (d *dryRun) canary(ctx context.Context) error {
+	if !d.spec.Canary() {
+		return nil
+	}
+	d.tell("canary")
+	out := d.out
+	in := rules.Measuring(rules.CanaryOf(d.spec, out.Guard, out.Test), d.measured)
 	if in.LimitMs == 0 {
 		return nil
 	}
-	w := work(command.CanaryStep, 0, 2*time.Duration(in.LimitMs)*time.Millisecond)
+	w := d.work(command.CanaryStep, 0, 2*time.Duration(in.LimitMs)*time.Millisecond)
 	in.Step, in.Hollow = w.In, true
 	r, err := w.Canary(ctx, in)
 	if err := unlessInterrupted(ctx, r.Outcome, err); err != nil {
@@ -34,29 +36,29 @@ func tryCanary(ctx context.Context, ws *workspace.Workspace, s spec.Spec, k kind
 		}
 	}
 	if r.Unmoved {
-		out.Notes = append(out.Notes, rules.Unmoved(r, *in.Metric))
+		d.note(rules.Unmoved(r, *in.Metric))
 	}
 	switch {
 	case !in.Guards():
 	case r.Blind():
 		what, do := rules.Blind(r, in.Guard, in.Test)
-		if k.Mends { // the loop may be there to write the first tests
-			out.Notes = append(out.Notes, what+". "+do)
+		if d.kind.Mends { // the loop may be there to write the first tests
+			d.note(what + ". " + do)
 			break
 		}
 		out.problem("guard", what, do)
 	case r.Hollow:
-		out.Notes = append(out.Notes, rules.Hollow(in.Guard, in.Test))
+		d.note(rules.Hollow(in.Guard, in.Test))
 	}
 	if !r.Seen {
 		return nil
 	}
-	return out.tryParts(ctx, ws, in, work, tell)
+	return d.tryParts(ctx, in)
 }
 
 // tryParts breaks the parts of the code one by one: a command that notices one part may ignore the others.
-func (f *Findings) tryParts(ctx context.Context, ws *workspace.Workspace, in api.Canary, work func(string, int, time.Duration) *command.Work, tell func(string)) error {
-	files, names, err := command.Code(ctx, ws, in.Spec, in.Head)
+func (d *dryRun) tryParts(ctx context.Context, in api.Canary) error {
+	files, names, err := command.Code(ctx, d.ws, in.Spec, in.Head)
 	if err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ func (f *Findings) tryParts(ctx context.Context, ws *workspace.Workspace, in api
 	}
 	var unseen []string
 	var took time.Duration
-	for _, ran := range []*api.Outcome{f.Guard, f.Test} {
+	for _, ran := range []*api.Outcome{d.out.Guard, d.out.Test} {
 		if ran != nil {
 			took += time.Duration(ran.ElapsedMs) * time.Millisecond
 		}
@@ -74,11 +76,11 @@ func (f *Findings) tryParts(ctx context.Context, ws *workspace.Workspace, in api
 	spent := time.Duration(0)
 	for i, part := range parts {
 		if !rules.TriesPart(i, spent, took) {
-			f.Notes = append(f.Notes, rules.PartsLeft(parts[i:], in.Guard, in.Test))
+			d.note(rules.PartsLeft(parts[i:], in.Guard, in.Test))
 			break
 		}
-		tell("canary: " + part.Name)
-		w := work(command.CanaryStep, i+1, time.Duration(in.LimitMs)*time.Millisecond)
+		d.tell("canary: " + part.Name)
+		w := d.work(command.CanaryStep, i+1, time.Duration(in.LimitMs)*time.Millisecond)
 		in.Step = w.In
 		seen, r, err := w.Sees(ctx, in, part.Files)
 		if err := unlessInterrupted(ctx, r, err); err != nil {
@@ -91,7 +93,7 @@ func (f *Findings) tryParts(ctx context.Context, ws *workspace.Workspace, in api
 		}
 	}
 	if len(unseen) > 0 {
-		f.Notes = append(f.Notes, rules.Unseen(unseen, in.Guard, in.Test))
+		d.note(rules.Unseen(unseen, in.Guard, in.Test))
 	}
 	return nil
 }

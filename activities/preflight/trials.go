@@ -3,6 +3,7 @@ package preflight
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -28,192 +29,288 @@ import (
 	"pawl/internal/spec/kind"
 )
 
-// dryRuns runs verify, guard, test and check in the judge. In a Deliver loop a failure on the unchanged code is only
-// a note, because the loop may be there to fix it.
+// dryRun tries the commands of a spec in the judge, on the unchanged code. What fails there is a problem; in a kind of
+// loop that mends code it is only a note, unless the command can't run at all.
+type dryRun struct {
+	ws      *workspace.Workspace
+	spec    spec.Spec
+	kind    kind.Kind
+	improve rules.Improve
+	drawn   contract.Drawn
+	out     *Findings
+	tell    func(check string)
+
+	measured api.Measured // the result of verify
+}
+
+// errTold ends the dry runs: the reason is a problem of the findings already.
+var errTold = errors.New("the reason is among the findings")
+
+// dryRuns tries setup, verify, guard, test, check and canary, one after the other.
 func dryRuns(ctx context.Context, ws *workspace.Workspace, in api.Open, d contract.Drawn, out *Findings, tell func(string)) error {
-	base := d.Contract.Base
-	s := in.Spec
-	k, err := kind.Of(s.Kind)
+	k, err := kind.Of(in.Spec.Kind)
 	if err != nil {
 		return err
 	}
-	fails := func(name, command string, r api.Outcome) string {
-		return fmt.Sprintf("%s fails on the unchanged code (%s): `%s`%s", name, r.Ending(), command, tailed(r))
-	}
-	work := func(name string, sample int, limit time.Duration) *command.Work {
-		in := api.Step{Ref: ws.Ref, Key: api.Key{Name: name, Sample: sample}, Head: base, LimitMs: limit.Milliseconds()}
-		return command.NewWork(ws, in, &command.Running{})
-	}
-	// over reports whether the dry runs have to end: because of the error, or because setup failed, without one. That is
-	// not a failure of the command that needed the tree.
-	over := func(name string, r api.Outcome, err error) (bool, error) {
-		err = unlessInterrupted(ctx, r, err)
-		if refused := wire.Decode(err); refused != nil && refused.Code == fault.PreconditionFailed {
-			out.problem("setup", refused.What, "Run it in a fresh clone of the repository.") // the log is removed with the folder
-			return true, nil
+	r := &dryRun{ws: ws, spec: in.Spec, kind: k, improve: rules.ImproveOf(in.Spec, rules.NewestVersion), drawn: d, out: out, tell: tell}
+
+	for _, stage := range []func(context.Context) error{r.setup, r.verify, r.guard, r.test, r.check, r.canary, r.noise} {
+		err := stage(ctx)
+		if errors.Is(err, errTold) {
+			return nil
 		}
-		if err == nil {
-			out.leaves(k, &s, name, r)
-		}
-		return err != nil, plainly(err)
-	}
-	// runs reports whether a command has to run: it need not if one of its programs is known to be missing.
-	runs := func(check, command string) bool {
-		if command == "" || slices.ContainsFunc(out.Problems, func(p Problem) bool { return p.Check == check }) {
-			return false
-		}
-		tell(check)
-		return true
-	}
-	if runs("setup", s.Setup.Command) {
-		err := ws.Restore(ctx, ws.Judge, base)
-		if failed := wire.Decode(err); failed != nil && failed.Step == fault.Setup { // a network may be gone for a moment
-			err = ws.Restore(ctx, ws.Judge, base)
-		}
-		if done, err := over("setup", api.Outcome{}, err); done {
-			return err
-		}
-	} else if s.Setup.Command != "" {
-		return nil // the next commands may need what setup fetches
-	}
-	again := "Run it in a fresh clone: it has to exit 0"
-	var measured api.Measured
-	improve := rules.ImproveOf(s, rules.NewestVersion)
-	if runs("verify", s.Verify.Command) {
-		w := work("verify", 0, s.Verify.Timeout.D())
-		w.In.Intact = true
-		r, err := out.measureAlone(ws, s, func() (api.Measured, error) { return w.Verify(ctx, verifyOf(s, nil)) })
-		if done, err := over("verify", r.Outcome, err); done {
-			return err
-		}
-		out.Verify, out.Baseline = &r.Outcome, r.Metric
-		if took := time.Duration(r.ElapsedMs) * time.Millisecond; k.Reference && r.OK() && took > rules.LongVerify {
-			out.Notes = append(out.Notes, rules.Slow(s.Verify.Command, took))
-		}
-		printed, _ := workspace.ReadTail(filepath.Join(w.Dir, "stdout"), workspace.TailLength) // empty if the command could not be started
-		out.Printed = secretscan.Redact(strings.ToValidUTF8(string(printed), "?"))
-		switch {
-		case len(r.Altered) > 0:
-			out.altered("verify", s.Verify.Command, r.Outcome)
-		case k.Mends && r.Missing():
-			out.problem("verify", fails("verify", s.Verify.Command, r.Outcome), rules.MissingAdvice)
-		case k.Mends && !r.OK():
-			out.Notes = append(out.Notes, fails("verify", s.Verify.Command, r.Outcome)+"\nThat is fine if the loop is meant to fix it.")
-		case !r.OK():
-			out.problem("verify", fmt.Sprintf("the verify command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Verify.Command, tailed(r.Outcome)), again+" and print a number."+inTime("verify.timeout", s.Verify.Command, r.Outcome))
-		case k.Reference && r.Metric == nil:
-			out.problem("verify", fmt.Sprintf("verify prints no number (`%s`): %s", s.Verify.Command, r.NoNumber), "Make it print the number last, or a line METRIC name=number, or set verify.pattern.")
-		case k.Reference && improve.WithoutMetric(r.Metrics).What != "":
-			unfit := improve.WithoutMetric(r.Metrics)
-			out.problem("verify", unfit.What+fmt.Sprintf(": `%s`", s.Verify.Command), unfit.Do)
-		case k.Reference && r.Warning != "":
-			out.Notes = append(out.Notes, "verify: "+r.Warning)
-		}
-		measured = r
-		if k.Reference { // a delivery verifies only changes
-			out.ran(w, &r)
-		}
-	}
-	if runs("guard", s.Guard.Command) {
-		run := func(name string, sample int) (api.Outcome, error) {
-			w := work(name, sample, s.Guard.Timeout.D())
-			w.In.Intact = true
-			r, err := w.Guard(ctx, api.Guard{Command: s.Guard.Command, Reports: s.GuardReports()})
-			if err == nil && !r.Interrupted {
-				out.ran(w, &r)
-			}
-			return r, unlessInterrupted(ctx, r, err)
-		}
-		r, err := run("guard", 0)
-		if done, err := over("guard", r, err); done {
-			return err
-		}
-		r, flaky, err := rules.RunAgain(r, func(retried int, last api.Outcome) bool {
-			final := last.TimedOut || len(last.Altered) > 0 || last.Missing()
-			return improve.RetriesGuard(rules.GuardFailure{Retried: retried, Failing: last.Failing, Final: final, InTime: true})
-		}, func(n int, _ api.Outcome) (api.Outcome, error) {
-			tell("guard")
-			return run(guardAgain, n)
-		})
-		if done, err := over("guard", r, err); done {
-			return err
-		}
-		if r.Tested != nil {
-			r.Tested.Flaky = flaky
-		}
-		out.Guard = &r
-		switch {
-		case r.OK():
-		case len(r.Altered) > 0:
-			out.altered("guard", s.Guard.Command, r)
-		case k.Mends && r.Missing():
-			out.problem("guard", fails("guard", s.Guard.Command, r), rules.MissingAdvice)
-		case k.Mends:
-			out.Notes = append(out.Notes, fails("guard", s.Guard.Command, r)+"\nNo change reaches the tests before it passes.")
-		default:
-			out.problem("guard", fmt.Sprintf("the guard command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Guard.Command, tailed(r)), again+" before there is anything to guard."+inTime("guard.timeout", s.Guard.Command, r))
-		}
-	}
-	if k.Tests && s.TestRequired() && runs("test", s.Test.Command) {
-		w := work("test", 0, s.Test.Timeout.D())
-		r, err := w.Test(ctx, api.Test{Command: s.Test.Command, Reports: s.TestReports()})
-		if done, err := over("test", r.Outcome, err); done {
-			return err
-		}
-		out.Test = &r.Outcome
-		out.ran(w, &r)
-		switch {
-		case r.OK():
-		case r.Missing():
-			out.problem("test", fails("test", s.Test.Command, r.Outcome), rules.MissingAdvice)
-		default:
-			what := fails("test", s.Test.Command, r.Outcome)
-			if t := r.Tests; t != nil && t.Failed > 0 {
-				what = fmt.Sprintf("tests fail on the unchanged code: %d failed, %d passed (%s)", t.Failed, t.Passed, git.QuoteSome(t.Failing))
-			}
-			advice := ". That is fine if the loop is meant to fix it."
-			if s.Verify.Command == "" {
-				advice += " A change that leaves these tests as they are can be delivered too. If they have to pass, let verify.command run them"
-			}
-			out.Notes = append(out.Notes, what+advice)
-		}
-	}
-	if runs("check", s.Check.Command) {
-		r, err := work("check", 0, s.Limits.PhaseTimeout.D()).Judged(ctx, s.Check.Command)
-		if done, err := over("check", r, err); done {
-			return err
-		}
-		if err := out.rewrites(ctx, ws, s, d); err != nil {
-			return err
-		}
-		switch {
-		case r.OK():
-		case k.Mends && r.Missing():
-			out.problem("check", fails("check", s.Check.Command, r), rules.MissingAdvice)
-		case k.Mends:
-			out.Notes = append(out.Notes, fmt.Sprintf("check fails on the unchanged code (%s), so it would undo every change that does not fix it: `%s`%s", r.Ending(), s.Check.Command, tailed(r)))
-		default:
-			out.problem("check", fmt.Sprintf("the check command fails on the unchanged code (%s), so it would undo every change: `%s`%s", r.Ending(), s.Check.Command, tailed(r)), again+". Or leave check.command out: a loop can do without one.")
-		}
-	}
-	if s.Canary() {
-		tell("canary")
-		if err := tryCanary(ctx, ws, s, k, measured, out, work, tell); err != nil {
+		if err != nil {
 			return plainly(err)
 		}
 	}
-	if k.Reference && measured.OK() && measured.Metric != nil && len(out.Problems) == 0 { // the noise is only measured if the loop would start
-		return plainly(out.vary(s, measured, func(sample int) (api.Measured, error) {
-			tell(VerifyAgain)
-			again := work("verify", sample, s.Verify.Timeout.D())
-			again.In.Clean, again.In.Intact = true, true
-			r, err := out.measureAlone(ws, s, func() (api.Measured, error) { return again.Verify(ctx, verifyOf(s, measured.Form)) })
-			out.ran(again, &r)
-			measured.Form = cmp.Or(r.Form, measured.Form)
-			return r, unlessInterrupted(ctx, r.Outcome, err)
-		}))
+	return nil
+}
+
+func (d *dryRun) setup(ctx context.Context) error {
+	if d.spec.Setup.Command == "" {
+		return nil
+	}
+	if !d.runs("setup", d.spec.Setup.Command) {
+		return errTold // the next commands may need what setup fetches
+	}
+	err := d.restore(ctx)
+	if failed := wire.Decode(err); failed != nil && failed.Step == fault.Setup { // a network may be gone for a moment
+		err = d.restore(ctx)
+	}
+	return d.came(ctx, "setup", api.Outcome{}, err)
+}
+
+func (d *dryRun) restore(ctx context.Context) error { return d.ws.Restore(ctx, d.ws.Judge, d.base()) }
+
+func (d *dryRun) verify(ctx context.Context) error {
+	command := d.spec.Verify.Command
+	if !d.runs("verify", command) {
+		return nil
+	}
+	w := d.intact("verify", 0, d.spec.Verify.Timeout.D())
+	r, err := d.out.measureAlone(d.ws, d.spec, func() (api.Measured, error) { return w.Verify(ctx, verifyOf(d.spec, nil)) })
+	if err := d.came(ctx, "verify", r.Outcome, err); err != nil {
+		return err
+	}
+
+	d.measured = r
+	d.out.Verify, d.out.Baseline = &r.Outcome, r.Metric
+	printed, _ := workspace.ReadTail(filepath.Join(w.Dir, "stdout"), workspace.TailLength) // empty if the command could not be started
+	d.out.Printed = secretscan.Redact(strings.ToValidUTF8(string(printed), "?"))
+	if took := time.Duration(r.ElapsedMs) * time.Millisecond; d.kind.Reference && r.OK() && took > rules.LongVerify {
+		d.note(rules.Slow(command, took))
+	}
+
+	switch {
+	case len(r.Altered) > 0:
+		d.out.altered("verify", command, r.Outcome)
+	case d.kind.Mends && r.Missing():
+		d.out.problem("verify", d.fails("verify", command, r.Outcome), rules.MissingAdvice)
+	case d.kind.Mends && !r.OK():
+		d.note(d.fails("verify", command, r.Outcome) + "\nThat is fine if the loop is meant to fix it.")
+	case !r.OK():
+		d.out.problem("verify", fmt.Sprintf("the verify command fails on the unchanged code (%s): `%s`%s", r.Ending(), command, tailed(r.Outcome)),
+			inFreshClone+" and print a number."+inTime("verify.timeout", command, r.Outcome))
+	case d.kind.Reference:
+		d.number(r)
+	}
+	if d.kind.Reference { // a delivery verifies only changes
+		d.out.ran(w, &r)
 	}
 	return nil
+}
+
+// number judges what verify printed.
+func (d *dryRun) number(r api.Measured) {
+	command := d.spec.Verify.Command
+	if r.Metric == nil {
+		d.out.problem("verify", fmt.Sprintf("verify prints no number (`%s`): %s", command, r.NoNumber),
+			"Make it print the number last, or a line METRIC name=number, or set verify.pattern.")
+		return
+	}
+	if unfit := d.improve.WithoutMetric(r.Metrics); unfit.What != "" {
+		d.out.problem("verify", unfit.What+fmt.Sprintf(": `%s`", command), unfit.Do)
+		return
+	}
+	if r.Warning != "" {
+		d.note("verify: " + r.Warning)
+	}
+}
+
+func (d *dryRun) guard(ctx context.Context) error {
+	command := d.spec.Guard.Command
+	if !d.runs("guard", command) {
+		return nil
+	}
+	r, err := d.guardOnce(ctx, "guard", 0)
+	if err := d.came(ctx, "guard", r, err); err != nil {
+		return err
+	}
+	r, flaky, err := rules.RunAgain(r, d.guardRunsAgain, func(n int, _ api.Outcome) (api.Outcome, error) {
+		d.tell("guard")
+		return d.guardOnce(ctx, guardAgain, n)
+	})
+	if err := d.came(ctx, "guard", r, err); err != nil {
+		return err
+	}
+
+	if r.Tested != nil {
+		r.Tested.Flaky = flaky
+	}
+	d.out.Guard = &r
+	switch {
+	case r.OK():
+	case len(r.Altered) > 0:
+		d.out.altered("guard", command, r)
+	case d.kind.Mends && r.Missing():
+		d.out.problem("guard", d.fails("guard", command, r), rules.MissingAdvice)
+	case d.kind.Mends:
+		d.note(d.fails("guard", command, r) + "\nNo change reaches the tests before it passes.")
+	default:
+		d.out.problem("guard", fmt.Sprintf("the guard command fails on the unchanged code (%s): `%s`%s", r.Ending(), command, tailed(r)),
+			inFreshClone+" before there is anything to guard."+inTime("guard.timeout", command, r))
+	}
+	return nil
+}
+
+func (d *dryRun) guardOnce(ctx context.Context, name string, sample int) (api.Outcome, error) {
+	w := d.intact(name, sample, d.spec.Guard.Timeout.D())
+	r, err := w.Guard(ctx, api.Guard{Command: d.spec.Guard.Command, Reports: d.spec.GuardReports()})
+	if err == nil && !r.Interrupted {
+		d.out.ran(w, &r)
+	}
+	return r, unlessInterrupted(ctx, r, err)
+}
+
+// guardRunsAgain reports whether a guard that failed is run again: it may be flaky.
+func (d *dryRun) guardRunsAgain(retried int, last api.Outcome) bool {
+	final := last.TimedOut || len(last.Altered) > 0 || last.Missing()
+	return d.improve.RetriesGuard(rules.GuardFailure{Retried: retried, Failing: last.Failing, Final: final, InTime: true})
+}
+
+func (d *dryRun) test(ctx context.Context) error {
+	command := d.spec.Test.Command
+	if !d.kind.Tests || !d.spec.TestRequired() || !d.runs("test", command) {
+		return nil
+	}
+	w := d.work("test", 0, d.spec.Test.Timeout.D())
+	r, err := w.Test(ctx, api.Test{Command: command, Reports: d.spec.TestReports()})
+	if err := d.came(ctx, "test", r.Outcome, err); err != nil {
+		return err
+	}
+
+	d.out.Test = &r.Outcome
+	d.out.ran(w, &r)
+	switch {
+	case r.OK():
+	case r.Missing():
+		d.out.problem("test", d.fails("test", command, r.Outcome), rules.MissingAdvice)
+	default:
+		d.note(d.failingTests(r))
+	}
+	return nil
+}
+
+// failingTests says which tests fail before the first change, and what that means for the loop.
+func (d *dryRun) failingTests(r api.Tested) string {
+	what := d.fails("test", d.spec.Test.Command, r.Outcome)
+	if t := r.Tests; t != nil && t.Failed > 0 {
+		what = fmt.Sprintf("tests fail on the unchanged code: %d failed, %d passed (%s)", t.Failed, t.Passed, git.QuoteSome(t.Failing))
+	}
+	what += ". That is fine if the loop is meant to fix it."
+	if d.spec.Verify.Command == "" {
+		what += " A change that leaves these tests as they are can be delivered too. If they have to pass, let verify.command run them"
+	}
+	return what
+}
+
+func (d *dryRun) check(ctx context.Context) error {
+	command := d.spec.Check.Command
+	if !d.runs("check", command) {
+		return nil
+	}
+	r, err := d.work("check", 0, d.spec.Limits.PhaseTimeout.D()).Judged(ctx, command)
+	if err := d.came(ctx, "check", r, err); err != nil {
+		return err
+	}
+	if err := d.out.rewrites(ctx, d.ws, d.spec, d.drawn); err != nil {
+		return err
+	}
+
+	undoes := fmt.Sprintf("(%s), so it would undo every change", r.Ending())
+	shown := fmt.Sprintf(": `%s`%s", command, tailed(r))
+	switch {
+	case r.OK():
+	case d.kind.Mends && r.Missing():
+		d.out.problem("check", d.fails("check", command, r), rules.MissingAdvice)
+	case d.kind.Mends:
+		d.note("check fails on the unchanged code " + undoes + " that does not fix it" + shown)
+	default:
+		d.out.problem("check", "the check command fails on the unchanged code "+undoes+shown, inFreshClone+". Or leave check.command out: a loop can do without one.")
+	}
+	return nil
+}
+
+// noise measures the unchanged code again, but only if the loop would start.
+func (d *dryRun) noise(ctx context.Context) error {
+	if !d.kind.Reference || !d.measured.OK() || d.measured.Metric == nil || len(d.out.Problems) > 0 {
+		return nil
+	}
+	return d.out.vary(d.spec, d.measured, func(sample int) (api.Measured, error) {
+		d.tell(VerifyAgain)
+		w := d.intact("verify", sample, d.spec.Verify.Timeout.D())
+		w.In.Clean = true
+		r, err := d.out.measureAlone(d.ws, d.spec, func() (api.Measured, error) { return w.Verify(ctx, verifyOf(d.spec, d.measured.Form)) })
+		d.out.ran(w, &r)
+		d.measured.Form = cmp.Or(r.Form, d.measured.Form)
+		return r, unlessInterrupted(ctx, r.Outcome, err)
+	})
+}
+
+// inFreshClone is how a person sees a command fail as pawl does.
+const inFreshClone = "Run it in a fresh clone: it has to exit 0"
+
+func (d *dryRun) base() string { return d.drawn.Contract.Base }
+
+// runs reports whether a command has to run, and tells it. It need not run if one of its programs is known to be missing.
+func (d *dryRun) runs(check, command string) bool {
+	missing := func(p Problem) bool { return p.Check == check }
+	if command == "" || slices.ContainsFunc(d.out.Problems, missing) {
+		return false
+	}
+	d.tell(check)
+	return true
+}
+
+// came returns why the dry runs end after a command. A setup that failed is no failure of the command that needed the tree.
+func (d *dryRun) came(ctx context.Context, name string, r api.Outcome, err error) error {
+	err = unlessInterrupted(ctx, r, err)
+	if refused := wire.Decode(err); refused != nil && refused.Code == fault.PreconditionFailed {
+		d.out.problem("setup", refused.What, "Run it in a fresh clone of the repository.") // the log is removed with the folder
+		return errTold
+	}
+	if err == nil {
+		d.out.leaves(d.kind, &d.spec, name, r)
+	}
+	return err
+}
+
+func (d *dryRun) work(name string, sample int, limit time.Duration) *command.Work {
+	step := api.Step{Ref: d.ws.Ref, Key: api.Key{Name: name, Sample: sample}, Head: d.base(), LimitMs: limit.Milliseconds()}
+	return command.NewWork(d.ws, step, &command.Running{})
+}
+
+// intact is work that must leave the files of the commit as they are.
+func (d *dryRun) intact(name string, sample int, limit time.Duration) *command.Work {
+	w := d.work(name, sample, limit)
+	w.In.Intact = true
+	return w
+}
+
+func (d *dryRun) note(text string) { d.out.Notes = append(d.out.Notes, text) }
+
+func (d *dryRun) fails(name, command string, r api.Outcome) string {
+	return fmt.Sprintf("%s fails on the unchanged code (%s): `%s`%s", name, r.Ending(), command, tailed(r))
 }
 
 // guardAgain is the name of the further runs of a guard that failed, in a loop too.

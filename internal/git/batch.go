@@ -29,15 +29,15 @@ type Batch struct {
 // Batch starts the process, calls use with it, and ends it.
 func (r Runner) Batch(ctx context.Context, use func(*Batch) error) error {
 	// A real pipe: when git is gone, a write fails instead of waiting for a reader.
-	in, w, err := os.Pipe()
+	stdin, w, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	defer w.Close()
 	var useErr error
 	c := r.Command("cat-file", "--batch")
-	c.Stdin = in
-	c.started = func() { _ = in.Close() }
+	c.Stdin = stdin
+	c.started = func() { _ = stdin.Close() }
 	c.Stdout = func(out io.Reader) error {
 		useErr = use(&Batch{in: w, out: bufio.NewReader(out)})
 		_ = w.Close()
@@ -57,7 +57,7 @@ func hungUp(err error) bool {
 
 // Get reads one object. name is anything on one line that git resolves. most is the largest size in bytes, < 0 for no
 // limit. The error is ErrNotFound or ErrTooLarge if that is the cause.
-func (b *Batch) Get(name string, most int) (kind string, content []byte, err error) {
+func (b *Batch) Get(name string, limit int) (kind string, content []byte, err error) {
 	if strings.ContainsAny(name, "\n\x00") {
 		return "", nil, fmt.Errorf("git: %s is no name of an object", Quote(name))
 	}
@@ -79,7 +79,7 @@ func (b *Batch) Get(name string, most int) (kind string, content []byte, err err
 	if err != nil {
 		return "", nil, err
 	}
-	if most >= 0 && size > most {
+	if limit >= 0 && size > limit {
 		return f[1], nil, fmt.Errorf("%s: %d bytes: %w", Quote(name), size, ErrTooLarge)
 	}
 	content = make([]byte, size+1) // and the line feed after the content
@@ -90,10 +90,10 @@ func (b *Batch) Get(name string, most int) (kind string, content []byte, err err
 }
 
 // Of is Get for an object of one kind. The error is ErrNotFound if it is of another kind.
-func (b *Batch) Of(kind, id string, most int) ([]byte, error) {
-	is, content, err := b.Get(id, most)
-	if err == nil && is != kind {
-		err = fmt.Errorf("%s is a %s, not a %s: %w", id, is, kind, ErrNotFound)
+func (b *Batch) Of(kind, id string, limit int) ([]byte, error) {
+	gotKind, content, err := b.Get(id, limit)
+	if err == nil && gotKind != kind {
+		err = fmt.Errorf("%s is a %s, not a %s: %w", id, gotKind, kind, ErrNotFound)
 	}
 	return content, err
 }

@@ -30,8 +30,8 @@ type Commit struct {
 
 // NewCommit returns a commit with its ID. It writes nothing into a repository. The author is also the committer. The
 // trailers are a paragraph of their own at the end, so no line of text counts as a trailer.
-func NewCommit(tree string, parents []string, by Identity, at time.Time, text string, trailers []Trailer) Commit {
-	c := Commit{Tree: tree, Parents: parents, Author: by.clean(), Time: at.Truncate(time.Second), Message: message(text, trailers)}
+func NewCommit(tree string, parents []string, author Identity, when time.Time, text string, trailers []Trailer) Commit {
+	c := Commit{Tree: tree, Parents: parents, Author: author.clean(), Time: when.Truncate(time.Second), Message: message(text, trailers)}
 	c.ID = ObjectID("commit", c.Content())
 	return c
 }
@@ -78,14 +78,14 @@ func storable(s string) string {
 
 // clean changes an identity as git does before it stores one.
 func (id Identity) clean() Identity {
-	strip := func(s, or string) string {
+	strip := func(s, fallback string) string {
 		s = strings.Map(func(r rune) rune {
 			if r == '<' || r == '>' || r < 0x20 || r == 0x7f {
 				return -1
 			}
 			return r
 		}, strings.ToValidUTF8(s, "\uFFFD"))
-		return cmp.Or(strings.Trim(s, " .,:;\"\\'"), or)
+		return cmp.Or(strings.Trim(s, " .,:;\"\\'"), fallback)
 	}
 	return Identity{Name: strip(id.Name, "pawl"), Email: strip(id.Email, "pawl@localhost")}
 }
@@ -130,8 +130,8 @@ func ParseCommit(id string, raw []byte) (Commit, error) {
 
 func parseSignature(s string) (Identity, time.Time) {
 	name, rest, _ := strings.Cut(s, " <")
-	email, when, _ := strings.Cut(rest, "> ")
-	secs, zone, _ := strings.Cut(when, " ")
+	email, date, _ := strings.Cut(rest, "> ")
+	secs, zone, _ := strings.Cut(date, " ")
 	n, _ := strconv.ParseInt(secs, 10, 64)
 	t := time.Unix(n, 0).UTC()
 	if z, err := time.Parse("-0700", zone); err == nil {

@@ -55,7 +55,7 @@ func ParseChanges(out []byte) ([]FileChange, error) {
 	}
 	bad := fmt.Errorf("git's diff output is not understood: %.200q", out)
 	var files []FileChange
-	at := map[string]int{}
+	index := map[string]int{}
 	for len(fields) > 0 && strings.HasPrefix(fields[0], ":") {
 		f := strings.Fields(next()[1:])
 		if len(f) != 5 {
@@ -68,7 +68,7 @@ func ParseChanges(out []byte) ([]FileChange, error) {
 		if c.Path == "" {
 			return nil, bad
 		}
-		at[c.Path] = len(files)
+		index[c.Path] = len(files)
 		files = append(files, c)
 	}
 	for len(fields) > 0 {
@@ -78,8 +78,8 @@ func ParseChanges(out []byte) ([]FileChange, error) {
 			_ = next() // the old path
 			path = next()
 		}
-		i, known := at[path]
-		if !ok || !known {
+		i, found := index[path]
+		if !ok || !found {
 			return nil, bad
 		}
 		if ins == "-" {

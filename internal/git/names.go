@@ -63,7 +63,7 @@ const (
 // CheckRef checks a full ref name as git check-ref-format does. So no ref that git gets is an option or anything
 // else.
 func CheckRef(ref string) error {
-	bad := func(why string) error { return fmt.Errorf("%s is not a ref name: %s", Quote(ref), why) }
+	bad := func(reason string) error { return fmt.Errorf("%s is not a ref name: %s", Quote(ref), reason) }
 	if !strings.HasPrefix(ref, "refs/") {
 		return bad("it does not begin with refs/")
 	}
@@ -210,8 +210,8 @@ func PrintSome(words []string) string { return firstOf(words, Printable) }
 func firstOf(names []string, show func(string) string) string {
 	shown := list.Map(names[:min(len(names), MaxNamed)], show)
 	text := strings.Join(shown, ", ")
-	if more := len(names) - len(shown); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+	if hidden := len(names) - len(shown); hidden > 0 {
+		text += fmt.Sprintf(" and %d more", hidden)
 	}
 	return text
 }

@@ -41,10 +41,10 @@ var errUnread = errors.New("the change is too long")
 // ReadChanges reads the output of DiffFormat and PatchFormat: records for ParseChanges, an empty one, then the patch.
 // unread reports that the change is longer than maxRead.
 func ReadChanges(r io.Reader, read Reader) (files []FileChange, unread bool, err error) {
-	in := bufio.NewReaderSize(r, pieceSize)
+	reader := bufio.NewReaderSize(r, pieceSize)
 	var records []byte
 	for {
-		field, err := in.ReadBytes(0)
+		field, err := reader.ReadBytes(0)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, false, err
 		}
@@ -59,7 +59,7 @@ func ReadChanges(r io.Reader, read Reader) (files []FileChange, unread bool, err
 	if files, err = ParseChanges(records); err != nil {
 		return nil, false, err
 	}
-	p := patch{in: in, left: maxRead, read: read}
+	p := patch{in: reader, left: maxRead, read: read}
 	for _, f := range files {
 		// git prints a file that becomes a link as one removed and one added file.
 		p.paths = append(p.paths, f.Path)
@@ -69,7 +69,7 @@ func ReadChanges(r io.Reader, read Reader) (files []FileChange, unread bool, err
 	}
 	err = p.run()
 	if errors.Is(err, errUnread) {
-		_, err = io.Copy(io.Discard, in)
+		_, err = io.Copy(io.Discard, reader)
 		return files, true, err
 	}
 	return files, false, err

@@ -29,19 +29,19 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	what := "git"
+	name := "git"
 	if len(e.Args) > 0 {
-		what += " " + e.Args[0]
+		name += " " + e.Args[0]
 	}
 	switch {
 	case errors.Is(e.Err, exec.ErrNotFound):
-		return what + ": git is not on PATH; install it"
+		return name + ": git is not on PATH; install it"
 	case e.Err != nil:
-		return fmt.Sprintf("%s: %v", what, e.Err)
+		return fmt.Sprintf("%s: %v", name, e.Err)
 	case e.Stderr == "":
-		return fmt.Sprintf("%s: exit status %d", what, e.ExitCode)
+		return fmt.Sprintf("%s: exit status %d", name, e.ExitCode)
 	}
-	return fmt.Sprintf("%s: exit status %d: %s", what, e.ExitCode, strings.TrimSpace(e.Stderr))
+	return fmt.Sprintf("%s: exit status %d: %s", name, e.ExitCode, strings.TrimSpace(e.Stderr))
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -54,7 +54,7 @@ func (e *Error) NoRoom() bool {
 // Starved reports whether a system call failed because the machine, or this process, had no files, processes or memory
 // left. It says nothing about what git would have found.
 func Starved(err error) bool {
-	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM}, func(one error) bool { return errors.Is(err, one) })
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM}, func(item error) bool { return errors.Is(err, item) })
 }
 
 // Exited reports whether err is a git process that exited with one of the codes.
@@ -158,11 +158,11 @@ func (r Runner) With(env ...string) Runner {
 
 // Program returns git's full path from package toolpath, "git" if there is none.
 func Program() string {
-	at, err := toolpath.Path("git")
+	path, err := toolpath.Path("git")
 	if err != nil {
 		return "git"
 	}
-	return at
+	return path
 }
 
 // Command is one git process that has not run yet.
@@ -219,7 +219,7 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	if c.held != nil {
 		cmd.ExtraFiles = []*os.File{c.held}
 	}
-	known := c.lead(cmd)
+	isKnown := c.lead(cmd)
 	detach(cmd, c.runner.user)
 	// git removes its lock and temporary files on SIGTERM, not on SIGKILL.
 	cmd.Cancel = func() error { return signal(cmd, syscall.SIGTERM) }
@@ -235,7 +235,7 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	case err == nil:
 		return out.Bytes(), nil
 	}
-	failed := &Error{Args: c.args, ExitCode: -1, Stderr: Redact(known(stderr.String())), Err: ctx.Err()}
+	failed := &Error{Args: c.args, ExitCode: -1, Stderr: Redact(isKnown(stderr.String())), Err: ctx.Err()}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		failed.ExitCode = exit.ExitCode()
 	}
@@ -250,7 +250,7 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 
 // lead sets git's arguments, environment and directory. known replaces descriptors in git's messages by the paths
 // that people know.
-func (c *Command) lead(cmd *exec.Cmd) (known func(text string) string) {
+func (c *Command) lead(cmd *exec.Cmd) (isKnown func(text string) string) {
 	r := c.runner
 	lent, byFolder := dirfd.Lend(cmd)
 	cmd.Args = append(cmd.Args, list.Map(c.args, lent)...)

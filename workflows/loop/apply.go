@@ -55,10 +55,10 @@ func Review(ctx workflow.Context, input converter.RawValue) (*api.Reviewed, erro
 }
 
 // read reads one JSON object with known keys, all of them texts; the keys in the last argument are required.
-func read(input converter.RawValue, keys string, into any, required ...*string) error {
+func read(input converter.RawValue, keys string, target any, required ...*string) error {
 	d := json.NewDecoder(bytes.NewReader(input.Payload().GetData()))
 	d.DisallowUnknownFields()
-	err := d.Decode(into)
+	err := d.Decode(target)
 	if err == nil && !d.More() && !slices.ContainsFunc(required, func(text *string) bool { return *text == "" }) {
 		return nil
 	}

@@ -53,12 +53,12 @@ func (l *improve) replaceHead(ctx workflow.Context, metric metric.Decimal) {
 }
 
 // returnToHead gives up the branch that is explored, if there is one.
-func (r *run) returnToHead(ctx workflow.Context, why string) error {
+func (r *run) returnToHead(ctx workflow.Context, cause string) error {
 	b := r.State().Exploring()
 	if b == nil {
 		return nil
 	}
-	return r.goOnFrom(ctx, b.Head, loop.Event{Type: loop.BranchGivenUp, Branch: b, Reason: why})
+	return r.goOnFrom(ctx, b.Head, loop.Event{Type: loop.BranchGivenUp, Branch: b, Reason: cause})
 }
 
 // compare measures branch and earlier head in turn, until a verdict is shown, or one can't be measured any more.
@@ -79,22 +79,22 @@ func (l *improve) compare(ctx workflow.Context) error {
 			}
 			return nil
 		}
-		in, of, arm := l.newVerify(), stats.Trunk, stats.Baseline
-		in.At = b.Head
+		input, side, arm := l.newVerify(), stats.Trunk, stats.Baseline
+		input.At = b.Head
 		if j.Do == stats.MeasureCandidate {
-			in.At, of, arm = l.State().Head, stats.Branch, stats.Head
+			input.At, side, arm = l.State().Head, stats.Branch, stats.Head
 		}
-		in.Key.Name, in.Key.Sample, in.Clean, in.Alone = "branch", n, true, !l.spec.Verify.Shares()
-		out, err := l.measure(ctx, in)
+		input.Key.Name, input.Key.Sample, input.Clean, input.Alone = "branch", n, true, !l.spec.Verify.Shares()
+		out, err := l.measure(ctx, input)
 		if err != nil {
 			return err
 		}
-		if why := measurement(out).Reason(); why != "" {
+		if cause := measurement(out).Reason(); cause != "" {
 			failures++
-			l.Emit(ctx, loop.Event{Type: loop.Warned, Step: "branch", Reason: "the " + of + " could not be measured: " + explain(why, out)})
+			l.Emit(ctx, loop.Event{Type: loop.Warned, Step: "branch", Reason: "the " + side + " could not be measured: " + explain(cause, out)})
 			continue
 		}
 		pairs.Add(arm, *out.Metric)
-		l.took(ctx, of, out)
+		l.took(ctx, side, out)
 	}
 }

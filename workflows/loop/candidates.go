@@ -83,25 +83,25 @@ func (l *improve) makeCandidates(ctx workflow.Context) (bool, error) {
 			left = append(left, side)
 		}
 	}
-	some := len(left) > 0
+	anyLeft := len(left) > 0
 	for refusals := 0; len(left) > 0; {
 		may, err := l.mayWork(ctx)
 		if err != nil || !may {
-			return some, err
+			return anyLeft, err
 		}
 		rest, err := l.atWork(ctx, left)
 		if err != nil {
-			return some, err
+			return anyLeft, err
 		}
 		if len(rest) < len(left) {
 			refusals, l.setups = 0, setups{passed: true}
 		}
 		left = rest
 		if err := l.atRest(ctx, left, &refusals); err != nil {
-			return some, err
+			return anyLeft, err
 		}
 	}
-	return some, nil
+	return anyLeft, nil
 }
 
 // mayWork waits while the loop is paused, and checks the budgets; if one is used up, it drops the unmade candidates, and
@@ -127,10 +127,10 @@ func (l *improve) mayWork(ctx workflow.Context) (bool, error) {
 }
 
 // dropUnmade gives up the candidates that are not made.
-func (l *improve) dropUnmade(ctx workflow.Context, why string) {
+func (l *improve) dropUnmade(ctx workflow.Context, cause string) {
 	for _, c := range l.State().Candidates {
 		if !c.Made {
-			l.Emit(ctx, loop.Event{Type: loop.CandidateDropped, Idea: c.Idea, Reason: why, Candidate: &loop.Candidate{N: c.N}})
+			l.Emit(ctx, loop.Event{Type: loop.CandidateDropped, Idea: c.Idea, Reason: cause, Candidate: &loop.Candidate{N: c.N}})
 		}
 	}
 }
@@ -144,18 +144,18 @@ func (l *improve) recordMade(ctx workflow.Context, summary string) error {
 
 // atWork runs an agent for each candidate that is not made, and returns when all have stopped. A finished candidate is
 // recorded at once. An error of one candidate ends the others.
-func (l *improve) atWork(ctx workflow.Context, all []*improve) (rest []*improve, err error) {
-	working, made := len(all), 0
-	own, cancel := workflow.WithCancel(ctx)
+func (l *improve) atWork(ctx workflow.Context, sides []*improve) (rest []*improve, err error) {
+	working, made := len(sides), 0
+	sidesCtx, cancel := workflow.WithCancel(ctx)
 	defer cancel()
-	fail := func(why error) {
+	fail := func(cause error) {
 		if err == nil {
-			err = why
+			err = cause
 			cancel()
 		}
 	}
-	for _, side := range all {
-		workflow.Go(own, func(ctx workflow.Context) {
+	for _, side := range sides {
+		workflow.Go(sidesCtx, func(ctx workflow.Context) {
 			defer func() { working-- }()
 			switch failed := side.make(ctx); {
 			case failed == nil:
@@ -177,52 +177,71 @@ func (l *improve) atWork(ctx workflow.Context, all []*improve) (rest []*improve,
 			}
 		}
 	}
-	return list.Filter(all, func(side *improve) bool { return !side.candidate.Made }), err
+	return list.Filter(sides, func(side *improve) bool { return !side.candidate.Made }), err
 }
 
 // atRest handles whatever the candidates stopped for.
-func (l *improve) atRest(ctx workflow.Context, all []*improve, refusals *int) error {
-	var why apart
-	held := map[phase.Phase][]*improve{}
-	for _, side := range all {
-		of := *side.apart
-		if of.exhausted != nil || of.call != nil { // the host has the result of this call, and another one is made
-			side.repeats++
-		}
-		*side.apart = apart{idea: of.idea, passed: of.passed}
-		held[of.held], why.held = append(held[of.held], side), cmp.Or(why.held, of.held)
-		why.untaken = why.untaken || of.untaken
-		why.exhausted, why.setup = cmp.Or(why.exhausted, of.exhausted), cmp.Or(why.setup, of.setup)
-		if of.call != nil && (why.call == nil || of.refused.Refused.Until.After(why.refused.Refused.Until)) {
-			why.call, why.refused = of.call, of.refused
-		}
-	}
-	if why.untaken {
-		if _, err := l.host.MoveIfGone(ctx); err != nil && !errors.Is(err, placement.ErrLost) && !errors.Is(err, placement.ErrRecorded) {
+func (l *improve) atRest(ctx workflow.Context, sides []*improve, refusals *int) error {
+	stopped, held := l.collectStops(sides)
+	if stopped.untaken {
+		_, err := l.host.MoveIfGone(ctx)
+		gone := errors.Is(err, placement.ErrLost) || errors.Is(err, placement.ErrRecorded)
+		if err != nil && !gone {
 			return err
 		}
 	}
-	if why.exhausted != nil && !rules.Drops(l.free(l.State()), l.spec.Limits.OnExhausted) {
-		return l.exhausted(ctx, *why.exhausted)
+	if stopped.exhausted != nil && !rules.Drops(l.free(l.State()), l.spec.Limits.OnExhausted) {
+		return l.exhausted(ctx, *stopped.exhausted)
 	}
-	if why.setup != nil {
-		if err := l.afterSetup(ctx, why.setup, true); err != nil {
+	if stopped.setup != nil {
+		if err := l.afterSetup(ctx, stopped.setup, true); err != nil {
 			return err
 		}
 	}
-	if why.call != nil {
+	if stopped.call != nil {
 		*refusals++
-		if err := l.refused(ctx, why.call, why.refused, refusals); err != nil {
+		if err := l.refused(ctx, stopped.call, stopped.refused, refusals); err != nil {
 			return err
 		}
 	}
-	if why.held == phase.None {
+	if stopped.held == phase.None {
 		return nil
 	}
-	waiting := held[why.held]
-	_, err := l.wait(ctx, loop.Gate{Kind: loop.GateBreakpoint, Summary: fmt.Sprintf("breakpoint at %s (%s)", why.held, metric.Counted(len(waiting), "candidate"))})
-	for _, side := range waiting {
-		side.apart.passed = why.held
+	return l.waitAtBreakpoint(ctx, stopped.held, held[stopped.held])
+}
+
+// collectStops returns for what the candidates stopped, taken together, and which of them a breakpoint holds. Of several
+// refused calls the one counts that is refused longest.
+func (l *improve) collectStops(sides []*improve) (stopped apart, held map[phase.Phase][]*improve) {
+	held = map[phase.Phase][]*improve{}
+	for _, side := range sides {
+		reasons := *side.apart
+		if reasons.exhausted != nil || reasons.call != nil { // the host has the result of this call, and another one is made
+			side.repeats++
+		}
+		*side.apart = apart{idea: reasons.idea, passed: reasons.passed}
+
+		held[reasons.held] = append(held[reasons.held], side)
+		stopped.held = cmp.Or(stopped.held, reasons.held)
+		stopped.untaken = stopped.untaken || reasons.untaken
+		stopped.exhausted = cmp.Or(stopped.exhausted, reasons.exhausted)
+		stopped.setup = cmp.Or(stopped.setup, reasons.setup)
+		if reasons.call == nil {
+			continue
+		}
+		if stopped.call == nil || reasons.refused.Refused.Until.After(stopped.refused.Refused.Until) {
+			stopped.call, stopped.refused = reasons.call, reasons.refused
+		}
+	}
+	return stopped, held
+}
+
+// waitAtBreakpoint waits at a breakpoint for all candidates that it holds.
+func (l *improve) waitAtBreakpoint(ctx workflow.Context, held phase.Phase, sides []*improve) error {
+	summary := fmt.Sprintf("breakpoint at %s (%s)", held, metric.Counted(len(sides), "candidate"))
+	_, err := l.wait(ctx, loop.Gate{Kind: loop.GateBreakpoint, Summary: summary})
+	for _, side := range sides {
+		side.apart.passed = held
 	}
 	return err
 }
@@ -239,44 +258,44 @@ func (l *improve) holdAt(p phase.Phase) error {
 // make makes a candidate on its desk: an idea if one is asked for, then the change, then a commit that is on no branch.
 // A change that can't be committed stays on the desk, for the iteration that takes the candidate.
 func (l *improve) make(ctx workflow.Context) error {
-	c, it := l.candidate, &l.iteration
+	c, iter := l.candidate, &l.iteration
 	if c.Idea == "" && l.spec.Agent.OffersIdeas() {
-		it.phase = phase.Ideate
+		iter.phase = phase.Ideate
 		if l.apart.passed == phase.None {
-			if err := l.holdAt(it.phase); err != nil {
+			if err := l.holdAt(iter.phase); err != nil {
 				return err
 			}
 		}
 		for m := &l.apart.idea; m.To != phase.Modify; {
-			it.phaseSpent, it.why = 0, m.Reason
+			iter.phaseSpent, iter.why = 0, m.Reason
 			next, err := l.ideate(ctx, *m)
 			if err != nil {
 				return err
 			}
 			if *m = next; m.Do == rules.Finish {
-				return l.made(ctx, it.description, api.Committed{})
+				return l.made(ctx, iter.description, api.Committed{})
 			}
 		}
-		c.Idea = it.idea
+		c.Idea = iter.idea
 		l.Emit(ctx, loop.Event{Type: loop.CandidateBegun, Idea: c.Idea, Candidate: new(*l.candidate)})
 	}
 	if err := l.holdAt(phase.Modify); err != nil {
 		return err
 	}
-	it.phase, it.phaseSpent, it.why, c.Base = phase.Modify, 0, "", l.State().Head
+	iter.phase, iter.phaseSpent, iter.why, c.Base = phase.Modify, 0, "", l.State().Head
 	m, err := l.modify(ctx, rules.Move{Do: rules.Enter, To: phase.Modify})
 	if err != nil {
 		return err
 	}
 	if m.Do == rules.Finish {
-		return l.made(ctx, it.description, api.Committed{})
+		return l.made(ctx, iter.description, api.Committed{})
 	}
-	in := api.Commit{
+	input := api.Commit{
 		Ref: l.host.Opened.Ref, Ledger: l.State().Ledger, Head: c.Base, Iteration: c.N, Attempt: 1, Desk: c.Desk, Aside: true,
-		Description: it.description, OneChange: l.spec.Atomic() == spec.Rework, Leftovers: l.State().Leftovers, Time: workflow.Now(ctx).UTC(),
+		Description: iter.description, OneChange: l.spec.Atomic() == spec.Rework, Leftovers: l.State().Leftovers, Time: workflow.Now(ctx).UTC(),
 	}
 	var out api.Committed
-	err = l.host.Complete(ctx, api.CommitName, l.summary("commit %q, on no branch", loop.Clip(in.Description, 80)), in, 0, &out)
+	err = l.host.Complete(ctx, api.CommitName, l.summary("commit %q, on no branch", loop.Clip(input.Description, 80)), input, 0, &out)
 	if _, late := placement.Untaken(err); late {
 		l.apart.untaken = true
 		return errApart
@@ -285,23 +304,23 @@ func (l *improve) make(ctx workflow.Context) error {
 		return err
 	}
 	l.tellLeftOut(ctx, out)
-	if what := leftOut(out); out.NoChange && what != "" {
-		it.description = what + ": " + it.description
+	if leftOutText := leftOut(out); out.NoChange && leftOutText != "" {
+		iter.description = leftOutText + ": " + iter.description
 	}
 	return l.made(ctx, "", out)
 }
 
 // made records the result: why the agent failed, or what was committed.
 func (l *improve) made(ctx workflow.Context, failed string, out api.Committed) error {
-	c, it := l.candidate, l.iteration
-	c.Made, c.Failed, c.Description, c.Called, c.Withheld = true, failed, it.description, it.called, it.withheld
-	c.PhaseMs, c.Evidence, c.Agents = maps.Clone(it.phaseMs), it.evidence, it.agents
+	c, iter := l.candidate, l.iteration
+	c.Made, c.Failed, c.Description, c.Called, c.Withheld = true, failed, iter.description, iter.called, iter.withheld
+	c.PhaseMs, c.Evidence, c.Agents = maps.Clone(iter.phaseMs), iter.evidence, iter.agents
 	if c.Commit = out.Commit; c.Commit != "" {
 		c.Tree = out.Tree
 	} else {
 		c.Lies = failed == "" && !out.NoChange
 	}
-	l.Emit(ctx, loop.Event{Type: loop.CandidateMade, Phase: it.phase, Idea: c.Idea, Reason: failed, Commit: c.Commit, Candidate: new(*l.candidate)})
+	l.Emit(ctx, loop.Event{Type: loop.CandidateMade, Phase: iter.phase, Idea: c.Idea, Reason: failed, Commit: c.Commit, Candidate: new(*l.candidate)})
 	return nil
 }
 
@@ -320,12 +339,12 @@ func (l *improve) takeNext(ctx workflow.Context) bool {
 
 // takeUp brings a candidate's change onto the desk, on top of the head. If they conflict, its idea is queued again.
 func (l *improve) takeUp(ctx workflow.Context, c loop.Candidate) (rules.Move, error) {
-	it := &l.iteration
-	*it = iteration{
-		reworked: it.reworked, phaseMs: it.phaseMs, phaseSpent: it.phaseSpent, stopAsked: it.stopAsked,
+	iter := &l.iteration
+	*iter = iteration{
+		reworked: iter.reworked, phaseMs: iter.phaseMs, phaseSpent: iter.phaseSpent, stopAsked: iter.stopAsked,
 		idea: c.Idea, description: c.Description, evidence: c.Evidence, called: c.Called, withheld: c.Withheld, agents: c.Agents,
 	}
-	maps.Copy(it.phaseMs, c.PhaseMs)
+	maps.Copy(iter.phaseMs, c.PhaseMs)
 	if c.Failed == "" && !c.Lies {
 		s, now := l.State(), workflow.Now(ctx).UTC()
 		if c.Base == s.Root() {
@@ -345,7 +364,7 @@ func (l *improve) takeUp(ctx workflow.Context, c loop.Candidate) (rules.Move, er
 			return rules.Move{}, err
 		}
 		if out.Conflict != "" {
-			it.note = "it and what was kept since both change " + out.Conflict
+			iter.note = "it and what was kept since both change " + out.Conflict
 			l.Emit(ctx, loop.Event{Type: loop.CandidateConflicted, Idea: cmp.Or(c.Idea, c.Description), Reason: out.Conflict, Candidate: &loop.Candidate{N: c.N}})
 			return l.law().AfterConflict(), nil
 		}

@@ -19,7 +19,7 @@ func (r *run) approveContract(ctx workflow.Context) error {
 	if err := r.ready(); err != nil {
 		return err
 	}
-	by := rules.Approver(r.spec)
+	approver := rules.Approver(r.spec)
 	if r.spec.Approvals.Plan != spec.Auto {
 		noise := r.State().Noise
 		if noise != "" {
@@ -36,9 +36,9 @@ func (r *run) approveContract(ctx workflow.Context) error {
 		if a.Message == loop.MessageReject {
 			return stop(rules.Interrupted.Because("the contract was rejected by " + cmp.Or(a.By, "a person") + noteOf(a)))
 		}
-		by = cmp.Or(a.By, "a person")
+		approver = cmp.Or(a.By, "a person")
 	}
-	r.Emit(ctx, loop.Event{Type: loop.AutonomyStarted, By: by})
+	r.Emit(ctx, loop.Event{Type: loop.AutonomyStarted, By: approver})
 	return r.record(ctx, "the loop begins", false)
 }
 
@@ -122,7 +122,7 @@ func (r *run) amended(ctx workflow.Context, a loop.Answer, sealed []loop.Seal) e
 
 // denied asks a person about the tools that an agent was not allowed to use in a call, if the contract says so
 // (`approvals.onDenied: ask`). It reports whether the call is made again because the contract now approves other tools.
-func (r *run) denied(ctx workflow.Context, ask string) (again bool, err error) {
+func (r *run) denied(ctx workflow.Context, ask string) (retry bool, err error) {
 	for {
 		a, err := r.wait(ctx, loop.Gate{Kind: loop.GateQuestion, Summary: ask, Choices: []string{rules.GoOn, rules.HaltLoop}})
 		switch {
@@ -133,13 +133,13 @@ func (r *run) denied(ctx workflow.Context, ask string) (again bool, err error) {
 		case a.Message == loop.MessageAnswer:
 			return false, nil
 		}
-		before := r.spec.Approvals.Tools
+		toolsBefore := r.spec.Approvals.Tools
 		approved, err := r.amend(ctx, a)
 		if err != nil {
 			return false, err
 		}
 		if approved {
-			return !slices.Equal(before, r.spec.Approvals.Tools), nil
+			return !slices.Equal(toolsBefore, r.spec.Approvals.Tools), nil
 		}
 	}
 }

@@ -53,12 +53,12 @@ func (l *deliver) ahead(workflow.Context) (bool, error) { return false, nil }
 
 // begin tells the first writer of an iteration why the previous iteration was not the last. In one that continues, it
 // finds out which step names are taken, and which logs there are.
-func (l *deliver) begin(since []loop.Event) {
+func (l *deliver) begin(events []loop.Event) {
 	*l = deliver{run: l.run}
-	if past := l.State().Iterations; len(since) == 0 && len(past) > 0 && past[len(past)-1].Reason != reason.Interrupted {
+	if past := l.State().Iterations; len(events) == 0 && len(past) > 0 && past[len(past)-1].Reason != reason.Interrupted {
 		l.iteration.why = past[len(past)-1].Reason
 	}
-	for _, e := range since {
+	for _, e := range events {
 		switch e.Type {
 		case loop.PermissionGranted: // the call may still have to be made
 			l.turn = e.Attempt - 1
@@ -148,14 +148,14 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 		l.guardKnown(ctx, guard)
 		return nil
 	}
-	in := l.newTest(0)
-	l.inTime(&in.Step)
-	out, err := step[api.Tested](ctx, l.run, api.TestName, in.Command, &in)
+	input := l.newTest(0)
+	l.inTime(&input.Step)
+	out, err := step[api.Tested](ctx, l.run, api.TestName, input.Command, &input)
 	if err != nil {
 		return err
 	}
 	l.iteration.phaseSpent = 0 // the planner has all of its time
-	if err := l.found("test", in.Command, out.Outcome); err != nil {
+	if err := l.found("test", input.Command, out.Outcome); err != nil {
 		return err
 	}
 	j := l.judgement(out.Outcome, whyTests(out.Outcome))
@@ -262,32 +262,32 @@ func (l *deliver) plan(ctx workflow.Context) error {
 
 // author lets writer or fixer work on the desk. A rework starts from the state at the beginning of the phase. If the rules
 // have given the approach up, no fixer is asked.
-func (l *deliver) author(ctx workflow.Context, from rules.Move) (rules.Move, error) {
-	it := &l.iteration
-	if from.Regenerate && l.State().Phase == phase.Fix {
-		it.why = from.Reason
-		return rules.Move{Do: rules.Enter, To: phase.Write, Reason: from.Reason}, nil
+func (l *deliver) author(ctx workflow.Context, previous rules.Move) (rules.Move, error) {
+	iter := &l.iteration
+	if previous.Regenerate && l.State().Phase == phase.Fix {
+		iter.why = previous.Reason
+		return rules.Move{Do: rules.Enter, To: phase.Write, Reason: previous.Reason}, nil
 	}
 	out, err := l.call(ctx)
 	if err != nil {
 		return rules.Move{}, err
 	}
-	it.evidence = append(it.evidence, evidenceOf(out.Outcome)...)
+	iter.evidence = append(iter.evidence, evidenceOf(out.Outcome)...)
 	if said := metric.Description(out.Description); said != "" {
-		it.description = said
+		iter.description = said
 	}
-	it.shown = cmp.Or(it.shown, out.Log)
+	iter.shown = cmp.Or(iter.shown, out.Log)
 	m := l.law().AfterAgent(l.course(), l.State().Phase, verdictOf(out))
-	it.why = m.Reason
+	iter.why = m.Reason
 	return m, nil
 }
 
 // guard is the gate out of write and fix (L1): the policies judge the diff, the change is committed, then the check and
 // the guard command judge the commit. A change that does not pass is taken off the branch again.
 func (l *deliver) guard(ctx workflow.Context, _ rules.Move) (rules.Move, error) {
-	at, it := l.State().Phase, &l.iteration
+	current, iter := l.State().Phase, &l.iteration
 	l.turn++
-	c, err := l.commitChange(ctx, api.Commit{Description: cmp.Or(it.description, string(at)), Attempt: l.turn})
+	c, err := l.commitChange(ctx, api.Commit{Description: cmp.Or(iter.description, string(current)), Attempt: l.turn})
 	if err != nil {
 		return rules.Move{}, err
 	}
@@ -296,11 +296,11 @@ func (l *deliver) guard(ctx workflow.Context, _ rules.Move) (rules.Move, error) 
 	event := loop.Event{Type: loop.ChangeJudged, Step: "guard", Judgement: &loop.Judgement{Passed: true, Policy: l.spec.Guard.Policy, Iteration: l.State().Iteration}}
 	switch taken := commitVerdict(c); {
 	case taken.Nothing:
-		l.left = at == phase.Fix
+		l.left = current == phase.Fix
 		last := l.State().LastTest
 		excused := last != nil && last.Tests != nil && last.Tests.Excused // it failed only where it did before the first write
-		if m := l.law().AfterAgent(l.course(), at, rules.AgentVerdict{NoChange: true, Excused: excused, Why: cmp.Or(l.withheld(), leftOut(c))}); m.Do != rules.RunGuard {
-			it.why = m.Reason
+		if m := l.law().AfterAgent(l.course(), current, rules.AgentVerdict{NoChange: true, Excused: excused, Why: cmp.Or(l.withheld(), leftOut(c))}); m.Do != rules.RunGuard {
+			iter.why = m.Reason
 			return m, nil
 		}
 		l.lastFix = ""
@@ -308,19 +308,19 @@ func (l *deliver) guard(ctx workflow.Context, _ rules.Move) (rules.Move, error) 
 		judged, event = rules.GuardVerdict{Violates: true, Why: taken.Where}, l.violated(c.Violations, true)
 	default:
 		l.left = false
-		it.files = loop.Union(it.files, c.Files)
+		iter.files = loop.Union(iter.files, c.Files)
 		l.committed(ctx, c)
 		if judged, event, err = l.commands(ctx, event); err != nil {
 			return rules.Move{}, err
 		}
 	}
-	m := l.law().AfterGuard(l.course(), at, judged)
-	it.why = m.Reason
+	m := l.law().AfterGuard(l.course(), current, judged)
+	iter.why = m.Reason
 	event.Judgement.Blocked = m.Do == rules.Block
 	l.Emit(ctx, event)
 	if c.Commit != "" && m.Do == rules.Enter {
 		l.Emit(ctx, loop.Event{Type: loop.ChangeAccepted, Commit: c.Commit})
-		it.accepted, l.lastFix = c.Commit, c.Commit
+		iter.accepted, l.lastFix = c.Commit, c.Commit
 	}
 	return m, nil
 }
@@ -371,18 +371,18 @@ type judge struct {
 // judges are check and guard, those that the spec has, in their order, for a commit that passed the policies. begin gets
 // each step first.
 func (l *deliver) judges(begin func(*api.Step)) []judge {
-	all := []judge{
+	judges := []judge{
 		{"check", l.spec.Check.Command, reason.CheckFailed, func(ctx workflow.Context) (api.Outcome, error) {
-			in := l.newCheck()
-			begin(&in.Step)
-			out, err := l.runCheck(ctx, in)
+			input := l.newCheck()
+			begin(&input.Step)
+			out, err := l.runCheck(ctx, input)
 			return out.Outcome, err
 		}},
 		{"guard", l.spec.Guard.Command, reason.GuardFailed, func(ctx workflow.Context) (api.Outcome, error) {
 			return l.runGuard(ctx, begin)
 		}},
 	}
-	return slices.DeleteFunc(all, func(c judge) bool { return c.command == "" })
+	return slices.DeleteFunc(judges, func(c judge) bool { return c.command == "" })
 }
 
 // test runs the tests, after a failure once more. A test that passes then is flaky: it is reported and not fixed.
@@ -395,22 +395,22 @@ func (l *deliver) test(ctx workflow.Context, _ rules.Move) (rules.Move, error) {
 	judged := l.testVerdict(out, tests)
 	inTime := l.phaseLeft().Milliseconds() > out.ElapsedMs // a second run takes as long as the first
 	if !judged.Passed && !judged.TimedOut && !tests.Excused && inTime && l.law().RerunDue(l.course(), tests.Signature, tests.Broken) {
-		again, err := l.runTests(ctx, out.Log)
+		rerun, err := l.runTests(ctx, out.Log)
 		if err != nil {
 			return rules.Move{}, err
 		}
-		flaky := again.Tests.Fixed
-		if again.OK() {
+		flaky := rerun.Tests.Fixed
+		if rerun.OK() {
 			if flaky = tests.Failing; len(flaky) == 0 {
 				flaky = []string{rules.Unnamed}
 			}
 		}
-		was := tests
-		out, tests = again, *again.Tests
+		firstTests := tests
+		out, tests = rerun, *rerun.Tests
 		judged = l.testVerdict(out, tests)
 		judged.Flaky = flaky
 		// The first run was compared with the run before it, so its differences count.
-		tests.Flaky, tests.New, tests.Fixed, tests.Worse = flaky, was.New, was.Fixed, was.Worse
+		tests.Flaky, tests.New, tests.Fixed, tests.Worse = flaky, firstTests.New, firstTests.Fixed, firstTests.Worse
 	}
 	l.prevTest, l.lastTest, l.iteration.evidence = l.lastTest, out.Log, append(l.iteration.evidence, evidenceOf(out.Outcome)...)
 	j := l.judgement(out.Outcome, whyTests(out.Outcome))
@@ -436,13 +436,13 @@ func (l *deliver) testVerdict(out api.Tested, tests loop.Tests) rules.TestVerdic
 }
 
 // undoFix reverts the last fix: the tests then fail again as they did before it.
-func (l *deliver) undoFix(ctx workflow.Context, why string) error {
+func (l *deliver) undoFix(ctx workflow.Context, cause string) error {
 	fix := loop.Change{Commit: l.lastFix}
 	if last := l.State().LastChange; last != nil && last.Commit == fix.Commit {
 		fix.Parent = last.Parent
 	}
 	l.lastFix, l.lastTest, l.iteration.shown = "", l.prevTest, l.prevTest
-	return l.undo(ctx, fix, why, false)
+	return l.undo(ctx, fix, cause, false)
 }
 
 func (l *deliver) newTest(attempt int) api.Test {
@@ -450,20 +450,20 @@ func (l *deliver) newTest(attempt int) api.Test {
 	return api.Test{Step: l.newStep("test", attempt, t.Timeout.D()), Command: t.Command, Reports: l.spec.TestReports()}
 }
 
-func (l *deliver) runTests(ctx workflow.Context, before string) (api.Tested, error) {
-	in := l.newTest(l.State().Attempt)
-	in.Before = before
-	l.named(&in.Step)
-	return l.tested(ctx, in)
+func (l *deliver) runTests(ctx workflow.Context, previousLog string) (api.Tested, error) {
+	input := l.newTest(l.State().Attempt)
+	input.Before = previousLog
+	l.named(&input.Step)
+	return l.tested(ctx, input)
 }
 
 // tested runs the tests of a step, and compares them with those of the unchanged code.
-func (l *deliver) tested(ctx workflow.Context, in api.Test) (api.Tested, error) {
-	in.Fewer, in.Strict = l.spec.FewerTests(), l.rules >= 6
-	if known := l.State().KnownTests; known != nil {
-		in.Known = known.Log
+func (l *deliver) tested(ctx workflow.Context, input api.Test) (api.Tested, error) {
+	input.Fewer, input.Strict = l.spec.FewerTests(), l.rules >= 6
+	if baseline := l.State().KnownTests; baseline != nil {
+		input.Known = baseline.Log
 	}
-	out, err := step[api.Tested](ctx, l.run, api.TestName, in.Command, &in)
+	out, err := step[api.Tested](ctx, l.run, api.TestName, input.Command, &input)
 	if err == nil && out.Tests == nil { // it could not be started
 		out.Tests = &loop.Tests{Broken: true}
 	}
@@ -474,9 +474,9 @@ func (l *deliver) tested(ctx workflow.Context, in api.Test) (api.Tested, error) 
 func (l *deliver) verify(ctx workflow.Context, _ rules.Move) (rules.Move, error) {
 	judged := rules.VerifyVerdict{Passed: true}
 	if l.spec.Verify.Command != "" {
-		in := l.newVerify()
-		l.named(&in.Step)
-		out, err := l.measure(ctx, in)
+		input := l.newVerify()
+		l.named(&input.Step)
+		out, err := l.measure(ctx, input)
 		if err != nil {
 			return rules.Move{}, err
 		}
@@ -487,12 +487,12 @@ func (l *deliver) verify(ctx workflow.Context, _ rules.Move) (rules.Move, error)
 		l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: l.measured(out, unless(judged.Passed, judged.Why))})
 	}
 	if judged.Passed {
-		why, err := l.unreproduced(ctx)
+		cause, err := l.unreproduced(ctx)
 		if err != nil {
 			return rules.Move{}, err
 		}
-		if why != "" {
-			judged = rules.VerifyVerdict{Why: why}
+		if cause != "" {
+			judged = rules.VerifyVerdict{Why: cause}
 		}
 	}
 	m := l.law().AfterVerify(judged)
@@ -523,8 +523,8 @@ func (l *deliver) verifyVerdict(out api.Measured) rules.VerifyVerdict {
 	return v
 }
 
-func (l *deliver) askReviewer(ctx workflow.Context, from rules.Move) (rules.Move, error) {
-	o, err := l.opinion(ctx, l.course().Opinions+1, from.Reason)
+func (l *deliver) askReviewer(ctx workflow.Context, previous rules.Move) (rules.Move, error) {
+	o, err := l.opinion(ctx, l.course().Opinions+1, previous.Reason)
 	if err != nil {
 		return rules.Move{}, err
 	}

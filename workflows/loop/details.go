@@ -75,18 +75,18 @@ func Details(s loop.State, diff string) string {
 	}
 	if len(s.Iterations) > 0 {
 		w.WriteString("\n| iteration | metric | kept | what |\n|---|---|---|---|\n")
-		for _, it := range slices.Backward(list.Last(s.Iterations, 8)) {
-			kept, metric, what := "no", "–", it.Description
-			if it.Kept {
+		for _, iter := range slices.Backward(list.Last(s.Iterations, 8)) {
+			kept, metric, description := "no", "–", iter.Description
+			if iter.Kept {
 				kept = "**yes**"
 			}
-			if it.Reason != "" {
-				what = it.Reason + ": " + what
+			if iter.Reason != "" {
+				description = iter.Reason + ": " + description
 			}
-			if it.Measured() {
-				metric = it.Metric.String()
+			if iter.Measured() {
+				metric = iter.Metric.String()
 			}
-			fmt.Fprintf(&w, "| %d | %s | %s | %s |\n", it.N, metric, kept, markdown.Text(loop.Clip(what, 120)))
+			fmt.Fprintf(&w, "| %d | %s | %s | %s |\n", iter.N, metric, kept, markdown.Text(loop.Clip(description, 120)))
 		}
 	}
 	return w.String()
@@ -128,15 +128,15 @@ func contractDetails(s loop.State) string {
 }
 
 // sealed names the first seals of a sort, "" if there are none.
-func sealed(what string, seals []loop.Seal, of func(loop.Seal) bool) string {
-	names := list.Map(list.Filter(seals, of), func(f loop.Seal) string { return markdown.Code(f.Path) })
+func sealed(title string, seals []loop.Seal, matches func(loop.Seal) bool) string {
+	names := list.Map(list.Filter(seals, matches), func(f loop.Seal) string { return markdown.Code(f.Path) })
 	if len(names) == 0 {
 		return ""
 	}
-	if more := len(names) - maxSealed; more > 0 {
-		names = append(names[:maxSealed], fmt.Sprintf("%d more", more))
+	if hidden := len(names) - maxSealed; hidden > 0 {
+		names = append(names[:maxSealed], fmt.Sprintf("%d more", hidden))
 	}
-	return what + ": " + strings.Join(names, ", ") + ".\n\n"
+	return title + ": " + strings.Join(names, ", ") + ".\n\n"
 }
 
 func budgetLine(b loop.Budget) string {
@@ -160,11 +160,11 @@ func (r *run) remember(ctx workflow.Context) {
 	}{
 		{launch.MemoGoal, loop.Clip(r.spec.Goal, 500), false}, {launch.MemoBranch, r.State().Branch, true}, {launch.MemoStartedBy, r.spec.Session["user"], false},
 	} {
-		var is string
-		if payload, has := given[m.key]; has {
-			_ = converter.GetDefaultDataConverter().FromPayload(payload, &is)
+		var value string
+		if payload, ok := given[m.key]; ok {
+			_ = converter.GetDefaultDataConverter().FromPayload(payload, &value)
 		}
-		if m.value != "" && is != m.value && (is == "" || m.ours) {
+		if m.value != "" && value != m.value && (value == "" || m.ours) {
 			lacking[m.key] = m.value
 		}
 	}

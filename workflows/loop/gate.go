@@ -35,15 +35,15 @@ func (r *run) wait(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 }
 
 // waitIfPaused waits if a requested pause begins here or sooner, and ends the loop if somebody asked for that.
-func (r *run) waitIfPaused(ctx workflow.Context, at string) error {
+func (r *run) waitIfPaused(ctx workflow.Context, pausePoint string) error {
 	s := r.State()
-	if r.apart != nil && (s.HaltRequested != "" || rules.PauseDue(s, at)) {
+	if r.apart != nil && (s.HaltRequested != "" || rules.PauseDue(s, pausePoint)) {
 		return errApart
 	}
 	if s.HaltRequested != "" {
 		return stop(rules.Interrupted.Because(s.HaltRequested))
 	}
-	if !rules.PauseDue(s, at) {
+	if !rules.PauseDue(s, pausePoint) {
 		return nil
 	}
 	_, err := r.wait(ctx, loop.Gate{Kind: loop.GatePause, Summary: "paused at " + string(s.Phase)})
@@ -55,6 +55,6 @@ func (r *run) waitIfPaused(ctx workflow.Context, at string) error {
 func (r *run) parkable() bool {
 	s := r.State()
 	onDesk := s.Gate != nil && (s.Gate.Kind == loop.GateGuard || s.Gate.Kind == loop.GateNewFiles)
-	lies := slices.ContainsFunc(s.Candidates, func(c loop.Candidate) bool { return c.Lies })
-	return !onDesk && !lies && !r.machine.Row(s.Phase).OnDesk
+	uncommitted := slices.ContainsFunc(s.Candidates, func(c loop.Candidate) bool { return c.Lies })
+	return !onDesk && !uncommitted && !r.machine.Row(s.Phase).OnDesk
 }

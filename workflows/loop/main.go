@@ -21,7 +21,7 @@ type protocol interface {
 	// ahead prepares several iterations at once, if its kind does that, and reports whether there was one to prepare.
 	ahead(workflow.Context) (bool, error)
 	// begin readies the protocol for an iteration that has just begun, or that continues: since are its events so far.
-	begin(since []loop.Event)
+	begin(events []loop.Event)
 	// leaving is called before a move to another phase.
 	leaving(workflow.Context, rules.Move) error
 	// work returns the work for a move: that of a phase, or of a part of one.
@@ -55,12 +55,12 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 			return err
 		}
 	}
-	if at := r.midway; at != phase.None {
+	if midway := r.midway; midway != phase.None {
 		r.midway = phase.None
 		r.iterationSince(r.since)
 		p.begin(r.since)
 		r.since = nil
-		if err := r.carryOut(ctx, at, p); err != nil {
+		if err := r.carryOut(ctx, midway, p); err != nil {
 			return err
 		}
 	}

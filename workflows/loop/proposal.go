@@ -47,13 +47,13 @@ func (r *run) note(ctx workflow.Context, o rules.Opinion, m rules.Move) {
 }
 
 // decided records somebody's decision on the proposal.
-func (r *run) decided(ctx workflow.Context, approved bool, by, note string) {
+func (r *run) decided(ctx workflow.Context, approved bool, approver, note string) {
 	event, p := loop.ProposalApproved, *r.State().Proposal
-	p.State, p.By = rules.Approved, cmp.Or(by, "a person")
+	p.State, p.By = rules.Approved, cmp.Or(approver, "a person")
 	if !approved {
 		event, p.State = loop.ProposalRejected, rules.Rejected
 	}
-	r.Emit(ctx, loop.Event{Type: event, By: by, Note: note, Proposal: &p})
+	r.Emit(ctx, loop.Event{Type: event, By: approver, Note: note, Proposal: &p})
 }
 
 // makeProposal makes the diff from base to head a proposal, unless it is one already.
@@ -68,17 +68,17 @@ func (r *run) makeProposal(ctx workflow.Context) error {
 }
 
 // opinion asks the reviewer role once, for the n-th time; why says why the previous answer was no decision.
-func (r *run) opinion(ctx workflow.Context, n int, why string) (rules.Opinion, error) {
+func (r *run) opinion(ctx workflow.Context, n int, cause string) (rules.Opinion, error) {
 	state := r.State()
 	p := *state.Proposal
 	if len(r.eligible(spec.RoleReviewer)) == 0 { // after an amendment
-		why := "no reviewer is of another vendor than " + strings.Join(state.Writers, ", ") + ", whose models have written"
-		return rules.Opinion{Failed: why, Why: why}, nil
+		cause := "no reviewer is of another vendor than " + strings.Join(state.Writers, ", ") + ", whose models have written"
+		return rules.Opinion{Failed: cause, Why: cause}, nil
 	}
 	c := r.newCall(spec.RoleReviewer, string(state.Phase), state.Attempt)
 	c.Repair, c.Evidence = "", ""
-	if why != "" {
-		c.Repair = "the answer was no decision: " + why
+	if cause != "" {
+		c.Repair = "the answer was no decision: " + cause
 	}
 	c.Key.Name, c.Attempt, c.Proposal = fmt.Sprintf("%s-%s-%d", spec.RoleReviewer, p.Hash[:12], n), n, &p
 	r.inTime(&c.Step)
@@ -97,11 +97,11 @@ func (r *run) opinion(ctx workflow.Context, n int, why string) (rules.Opinion, e
 // askDiff is the diff gate: a person approves or rejects exactly this proposal, and may have it applied at once. If the
 // base has moved, there is a new proposal, which needs a new review.
 func (r *run) askDiff(ctx workflow.Context) (loop.Answer, error) {
-	for what := "the change as a whole"; ; what = "the same change on top of the new base, where it was not measured" {
+	for subject := "the change as a whole"; ; subject = "the same change on top of the new base, where it was not measured" {
 		p := r.State().Proposal
 		gate := loop.Gate{
 			Kind: loop.GateDiff, Hash: p.Hash,
-			Summary: fmt.Sprintf("approve %s: %s, +%d -%d, on %s", what, metric.Counted(p.Files, "file"), p.Insertions, p.Deletions, r.State().Branch),
+			Summary: fmt.Sprintf("approve %s: %s, +%d -%d, on %s", subject, metric.Counted(p.Files, "file"), p.Insertions, p.Deletions, r.State().Branch),
 		}
 		gate.Points = rules.MarkedPoints(r.State())
 		if len(gate.Points) > 0 {
@@ -115,7 +115,7 @@ func (r *run) askDiff(ctx workflow.Context) (loop.Answer, error) {
 		if a.Apply == "" { // only an approval has it
 			return a, nil
 		}
-		if again, err := r.applyNow(ctx, a); err != nil || !again {
+		if retry, err := r.applyNow(ctx, a); err != nil || !retry {
 			return a, err
 		}
 	}
@@ -123,17 +123,17 @@ func (r *run) askDiff(ctx workflow.Context) (loop.Answer, error) {
 
 // applyNow applies a proposal that was approved with apply. It reports whether there is another proposal to review,
 // since the base has moved. An obstacle is a warning: the proposal stays approved, and can be applied at any time.
-func (r *run) applyNow(ctx workflow.Context, a loop.Answer) (again bool, err error) {
+func (r *run) applyNow(ctx workflow.Context, a loop.Answer) (retry bool, err error) {
 	// The ledger has the approval before anything in the user's repository changes.
 	if err := r.record(ctx, "the proposal is approved", false); err != nil {
 		return false, err
 	}
 	p := r.State().Proposal
-	in := api.Apply{Loop: r.State().Loop, Hash: p.Hash, How: a.Apply, By: a.By, Time: workflow.Now(ctx).UTC()}
+	input := api.Apply{Loop: r.State().Loop, Hash: p.Hash, How: a.Apply, By: a.By, Time: workflow.Now(ctx).UTC()}
 	var out api.Applied
 	err = r.host.Execute(ctx, api.ApplyName, "apply "+short(p.Hash)+" ("+a.Apply+")", func() any {
-		in.Running = &api.Running{Proposal: *p, Ledger: r.State().Ledger}
-		return in
+		input.Running = &api.Running{Proposal: *p, Ledger: r.State().Ledger}
+		return input
 	}, &out)
 	refused := wire.Decode(err)
 	var failed *temporal.ApplicationError

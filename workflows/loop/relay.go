@@ -41,17 +41,17 @@ func (r *run) passOn(ctx workflow.Context, call *api.Call, tried *relay, out *ap
 	if len(eligible) < 2 || !rules.PassesOn(out.Class, *out.Refused, now) {
 		return false
 	}
-	was := r.caller(call)
+	previous := r.caller(call)
 	tried.places, tried.refused = append(tried.places, call.Substitute), append(tried.refused, *out)
 	next, ok := rules.NextAgent(chain, eligible, tried.places, r.State().Refusing, now)
 	if !ok {
-		of := rules.Gentlest(tried.refused)
-		*out, call.Substitute = tried.refused[of], tried.places[of]
+		gentlest := rules.Gentlest(tried.refused)
+		*out, call.Substitute = tried.refused[gentlest], tried.places[gentlest]
 		*tried = relay{}
 		return false
 	}
 	r.Emit(ctx, loop.Event{
-		Type: loop.AgentReplaced, Role: call.Role, Agent: rules.Name(was), Note: rules.Name(chain[next]), Outcome: string(out.Class), Reason: out.Refused.Said,
+		Type: loop.AgentReplaced, Role: call.Role, Agent: rules.Name(previous), Note: rules.Name(chain[next]), Outcome: string(out.Class), Reason: out.Refused.Said,
 		Until: rules.RestsUntil(*out.Refused, now),
 	})
 	return true

@@ -19,20 +19,20 @@ func (r *run) guarded(ctx workflow.Context, law guardLaw, inTime func(ms int64) 
 	if err != nil {
 		return first, nil, err
 	}
-	it := &r.iteration
+	iter := &r.iteration
 	retries := func(retried int, last api.Outcome) bool {
 		return law.RetriesGuard(rules.GuardFailure{
-			Retried: retried, Failing: last.Failing, Before: it.guardFailed, Files: it.files,
+			Retried: retried, Failing: last.Failing, Before: iter.guardFailed, Files: iter.files,
 			Final: r.final(last), InTime: inTime(2 * first.ElapsedMs),
 		})
 	}
-	again := func(n int, before api.Outcome) (api.Outcome, error) {
-		it.evidence = append(it.evidence, evidenceOf(before)...)
+	rerun := func(n int, previous api.Outcome) (api.Outcome, error) {
+		iter.evidence = append(iter.evidence, evidenceOf(previous)...)
 		return r.runGuard(ctx, append(slices.Clip(begin), guardAgain(n))...)
 	}
-	out, flaky, err = rules.RunAgain(first, retries, again)
+	out, flaky, err = rules.RunAgain(first, retries, rerun)
 	if err == nil && !out.OK() && out.Failing != nil {
-		it.guardFailed = out.Failing.Signature
+		iter.guardFailed = out.Failing.Signature
 	}
 	return out, flaky, err
 }
@@ -70,8 +70,8 @@ func guardAgain(n int) func(*api.Step) {
 // timeFor reports whether the loop's time suffices for that many milliseconds more.
 func (r *run) timeFor(ctx workflow.Context, ms int64) bool {
 	budget := r.free(r.State()).Clocked(workflow.Now(ctx))
-	return !slices.ContainsFunc([]loop.Resource{loop.ActiveTime, loop.WallClock}, func(of loop.Resource) bool {
-		remaining := budget[of].Remaining
+	return !slices.ContainsFunc([]loop.Resource{loop.ActiveTime, loop.WallClock}, func(resource loop.Resource) bool {
+		remaining := budget[resource].Remaining
 		return remaining != nil && int64(remaining.Float()) < ms
 	})
 }

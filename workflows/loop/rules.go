@@ -14,8 +14,8 @@ type loopRules interface {
 	Before(loop.State) rules.Move
 	AfterProposal() rules.Move
 	AfterOpinion(asked int, o rules.Opinion) rules.Move
-	AfterReject(blocked rules.Move, by, note string) rules.Move
-	AfterHalt(why string) rules.End
+	AfterReject(blocked rules.Move, approver, note string) rules.Move
+	AfterHalt(cause string) rules.End
 }
 
 // newestRules chooses the version of the rules for this run, once: the newest one when the run begins. A running loop keeps

@@ -136,9 +136,9 @@ func parse(k kind.Kind, id string, input converter.RawValue) (spec.Spec, error) 
 }
 
 // append writes the pending events, and more, to the ledger in one activity.
-func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Event, input func(api.Entry) any) error {
+func (r *run) append(ctx workflow.Context, name, summary string, events []loop.Event, input func(api.Entry) any) error {
 	cut := false
-	out, err := r.Append(ctx, more, func(entry func() api.Entry) (out api.Appended, adopted bool, err error) {
+	out, err := r.Append(ctx, events, func(entry func() api.Entry) (out api.Appended, adopted bool, err error) {
 		write := func(ctx workflow.Context) error {
 			return r.host.Execute(ctx, name, summary, func() any {
 				e := entry()
@@ -148,7 +148,7 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 		}
 		err = write(ctx)
 		cut = temporal.IsCanceledError(err)
-		if cut && len(more) > 0 && r.rules >= 6 {
+		if cut && len(events) > 0 && r.rules >= 6 {
 			err = r.writeAgain(ctx, write, err)
 		}
 		if errors.Is(err, placement.ErrRecorded) {
@@ -166,8 +166,8 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 		r.Emit(ctx, loop.Event{Type: loop.PushRefused, Reason: out.PushRefused})
 	}
 	if !r.State().Status.Ended() {
-		for _, what := range out.Mended {
-			r.Emit(ctx, loop.Event{Type: loop.Warned, Reason: what})
+		for _, mended := range out.Mended {
+			r.Emit(ctx, loop.Event{Type: loop.Warned, Reason: mended})
 		}
 	}
 	r.stopBy(ctx, out.Stop)
@@ -199,23 +199,23 @@ func (r *run) record(ctx workflow.Context, summary string, park bool) error {
 }
 
 // stopBy treats a loop-stop file as a halt; why is "" if there is none.
-func (r *run) stopBy(ctx workflow.Context, why string) {
-	if s := r.State(); why != "" && s.HaltRequested == "" && !s.Status.Ended() {
-		r.Emit(ctx, loop.Event{Type: loop.MessageReceived, Message: loop.MessageHalt, Reason: why, By: "loop-stop"})
+func (r *run) stopBy(ctx workflow.Context, cause string) {
+	if s := r.State(); cause != "" && s.HaltRequested == "" && !s.Status.Ended() {
+		r.Emit(ctx, loop.Event{Type: loop.MessageReceived, Message: loop.MessageHalt, Reason: cause, By: "loop-stop"})
 	}
 }
 
 // enter moves the machine to a phase (L6) and stops at a breakpoint there (L4). It stops each time that the loop
 // enters the phase, even if a rework or a fix returns to it within an iteration.
-func (r *run) enter(ctx workflow.Context, to phase.Phase) error {
+func (r *run) enter(ctx workflow.Context, next phase.Phase) error {
 	s := r.State()
-	if err := r.machine.Check(s.Phase, to); err != nil {
+	if err := r.machine.Check(s.Phase, next); err != nil {
 		return stop(rules.TransitionInvalid.Because(err.Error()))
 	}
-	r.Emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: to, Attempt: s.Attempt})
+	r.Emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: next, Attempt: s.Attempt})
 	r.iteration.phaseSpent = 0
-	if slices.Contains(r.spec.Breakpoints, string(to)) {
-		_, err := r.wait(ctx, loop.Gate{Kind: loop.GateBreakpoint, Summary: fmt.Sprintf("breakpoint at %s", to)})
+	if slices.Contains(r.spec.Breakpoints, string(next)) {
+		_, err := r.wait(ctx, loop.Gate{Kind: loop.GateBreakpoint, Summary: fmt.Sprintf("breakpoint at %s", next)})
 		return err
 	}
 	return nil
@@ -232,9 +232,9 @@ func (r *run) open(ctx workflow.Context, p protocol) error {
 		return r.resume(ctx, s, p)
 	}
 	r.begun(ctx)
-	if why := r.host.Opened.Stop; why != "" {
-		r.stopBy(ctx, why)
-		return stop(rules.Interrupted.Because(why))
+	if cause := r.host.Opened.Stop; cause != "" {
+		r.stopBy(ctx, cause)
+		return stop(rules.Interrupted.Because(cause))
 	}
 	return nil
 }
@@ -284,17 +284,17 @@ func (r *run) resume(ctx workflow.Context, s loop.State, p protocol) error {
 		return notReady("the loop of this ledger has ended (%s)", s.Status)
 	}
 	r.Resume(s, s.Ledger)
-	at := r.machine.Between()
+	current := r.machine.Between()
 	if s.Iteration == 0 {
-		at = r.machine.Unbegun(s.Phase) // nothing was tried yet
+		current = r.machine.Unbegun(s.Phase) // nothing was tried yet
 	}
 	o := r.host.Opened
 	if s.Underway() && len(r.since) > 0 && (s.Gate == nil || s.Gate.Pauses()) { // else the gate's subject is lost
 		if goesOn, can := p.again(s); can {
-			at, r.midway = goesOn, goesOn
+			current, r.midway = goesOn, goesOn
 		}
 	}
-	r.Emit(ctx, loop.Event{Type: loop.LoopResumed, Head: s.Head, Phase: at, Opened: &loop.Opened{Desk: o.Desk, Host: o.Host}})
+	r.Emit(ctx, loop.Event{Type: loop.LoopResumed, Head: s.Head, Phase: current, Opened: &loop.Opened{Desk: o.Desk, Host: o.Host}})
 	if s.HaltRequested != "" { // the run before this one could not record the end
 		r.Emit(ctx, loop.Event{Type: loop.MessageReceived, Message: loop.MessageHalt, Reason: s.HaltRequested})
 	}
@@ -310,38 +310,38 @@ func (r *run) resume(ctx workflow.Context, s loop.State, p protocol) error {
 
 // iterationSince restores an iteration that another run has begun from its events.
 func (r *run) iterationSince(events []loop.Event) {
-	it := iteration{reworked: map[string]int{}, phaseMs: map[string]int64{}, description: r.host.Opened.Unjudged}
+	iter := iteration{reworked: map[string]int{}, phaseMs: map[string]int64{}, description: r.host.Opened.Unjudged}
 	for _, e := range events {
-		it.idea = cmp.Or(e.Idea, it.idea)
+		iter.idea = cmp.Or(e.Idea, iter.idea)
 		switch e.Type {
 		case loop.PhaseEntered:
-			it.phaseSpent = 0
+			iter.phaseSpent = 0
 		case loop.StepEnded:
 			if e.Reason != (api.Outcome{Interrupted: true}).Ending() { // else it is run again from its start
-				it.phaseSpent += e.Usage.ActiveMs
+				iter.phaseSpent += e.Usage.ActiveMs
 			}
-			it.phaseMs[string(e.Phase)] += e.Usage.ActiveMs
-			it.evidence = append(slices.Clip(it.evidence), e.EvidenceIDs...)
+			iter.phaseMs[string(e.Phase)] += e.Usage.ActiveMs
+			iter.evidence = append(slices.Clip(iter.evidence), e.EvidenceIDs...)
 			if e.Agent != "" && (e.Role == spec.RoleWriter || e.Role == spec.RoleFixer) {
-				it.agents = loop.Union(it.agents, []string{e.Agent})
+				iter.agents = loop.Union(iter.agents, []string{e.Agent})
 			}
 		case loop.ChangeJudged:
 			if j := e.Judgement; j != nil && !j.Passed {
-				it.shown = cmp.Or(j.Log, it.shown)
+				iter.shown = cmp.Or(j.Log, iter.shown)
 			}
 		case loop.CandidateTaken:
-			it.evidence, it.agents = e.Candidate.Evidence, e.Candidate.Agents
-			maps.Copy(it.phaseMs, e.Candidate.PhaseMs)
+			iter.evidence, iter.agents = e.Candidate.Evidence, e.Candidate.Agents
+			maps.Copy(iter.phaseMs, e.Candidate.PhaseMs)
 		case loop.RepairAttempted:
-			it.reworked[e.FailureReason]++
-			it.why, it.description = e.FailureReason, cmp.Or(it.description, e.Note)
+			iter.reworked[e.FailureReason]++
+			iter.why, iter.description = e.FailureReason, cmp.Or(iter.description, e.Note)
 		case loop.ChangeCommitted:
-			it.files, it.area, it.tree, it.note = e.Files, e.Area, e.Tree, e.Note
+			iter.files, iter.area, iter.tree, iter.note = e.Files, e.Area, e.Tree, e.Note
 		case loop.ChangeAccepted:
-			it.accepted = e.Commit
+			iter.accepted = e.Commit
 		}
 	}
-	r.iteration = it
+	r.iteration = iter
 }
 
 // continueAsNewIfLong limits the history: between iterations, the loop continues in a new run with the same state.
@@ -466,7 +466,7 @@ func (r *run) nothingKept() bool {
 
 // endOf turns the error that ended the main line into one of the ends of the contract.
 func (r *run) endOf(ctx workflow.Context, err error) rules.End {
-	if s, is := errors.AsType[*stopped](err); is {
+	if s, ok := errors.AsType[*stopped](err); ok {
 		return s.end
 	}
 	if temporal.IsCanceledError(err) || ctx.Err() != nil {

@@ -20,28 +20,28 @@ const failuresInARow = 3
 
 // evaluate measures once: the head, or a commit that stays on the branch. Each evaluation is a step of that name, so
 // nothing is lost if the worker dies between two of them.
-func (l *improve) evaluate(ctx workflow.Context, name, at string) (api.Measured, error) {
-	return l.evaluateIn(ctx, name, at, l.State().Form)
+func (l *improve) evaluate(ctx workflow.Context, name, commit string) (api.Measured, error) {
+	return l.evaluateIn(ctx, name, commit, l.State().Form)
 }
 
-func (l *improve) evaluateIn(ctx workflow.Context, name, at string, form *metric.Form) (api.Measured, error) {
-	s, it := l.State(), &l.iteration
-	in := l.newVerify()
-	in.At, in.Key.Name, in.Key.Sample, in.Form = at, name, it.evaluations, form
-	if c := l.candidate; c != nil && at == "" {
-		in.At, in.Trial = c.Commit, true
+func (l *improve) evaluateIn(ctx workflow.Context, name, commit string, form *metric.Form) (api.Measured, error) {
+	s, iter := l.State(), &l.iteration
+	input := l.newVerify()
+	input.At, input.Key.Name, input.Key.Sample, input.Form = commit, name, iter.evaluations, form
+	if c := l.candidate; c != nil && commit == "" {
+		input.At, input.Trial = c.Commit, true
 	}
-	in.Unchanged = s.Baseline == nil
-	in.Clean = s.Sampler != nil || s.Baseline == nil && it.evaluations > 0
-	in.Alone = s.Judging != loop.JudgedExactly && !l.spec.Verify.Shares()
-	it.evaluations++
-	return l.measure(ctx, in)
+	input.Unchanged = s.Baseline == nil
+	input.Clean = s.Sampler != nil || s.Baseline == nil && iter.evaluations > 0
+	input.Alone = s.Judging != loop.JudgedExactly && !l.spec.Verify.Shares()
+	iter.evaluations++
+	return l.measure(ctx, input)
 }
 
 // took records an evaluation, if several decide.
-func (l *improve) took(ctx workflow.Context, of string, out api.Measured) {
+func (l *improve) took(ctx workflow.Context, step string, out api.Measured) {
 	if l.State().Sampler != nil && out.Metric != nil {
-		l.Emit(ctx, loop.Event{Type: loop.SampleTaken, Step: "verify", Of: of, Metric: out.Metric})
+		l.Emit(ctx, loop.Event{Type: loop.SampleTaken, Step: "verify", Of: step, Metric: out.Metric})
 	}
 }
 
@@ -64,10 +64,10 @@ type calibrated struct {
 }
 
 // calibrate measures the unchanged code until the rules can judge the metric, or returns why that failed.
-func (l *improve) calibrate(first api.Measured, again func(*metric.Form) (api.Measured, error)) (c calibrated, why string, out api.Measured, err error) {
+func (l *improve) calibrate(first api.Measured, measure func(*metric.Form) (api.Measured, error)) (c calibrated, cause string, out api.Measured, err error) {
 	for out = first; ; {
-		if why = measurement(out).Reason(); why != "" {
-			return c, why, out, nil
+		if cause = measurement(out).Reason(); cause != "" {
+			return c, cause, out, nil
 		}
 		c.values, c.metrics, c.form, c.spentMs = append(c.values, *out.Metric), c.metrics.With(out.Metrics), out.Form, c.spentMs+out.ElapsedMs
 		c.took = append(c.took, time.Duration(out.ElapsedMs)*time.Millisecond)
@@ -77,7 +77,7 @@ func (l *improve) calibrate(first api.Measured, again func(*metric.Form) (api.Me
 		if c.judging = l.law().Judging(c.values); c.judging != "" {
 			return c, "", out, nil
 		}
-		if out, err = again(c.form); err != nil {
+		if out, err = measure(c.form); err != nil {
 			return c, "", out, err
 		}
 	}
@@ -140,12 +140,12 @@ func (l *improve) reference(ctx workflow.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		why := measurement(out).Reason()
-		if why == "" {
+		cause := measurement(out).Reason()
+		if cause == "" {
 			l.took(ctx, stats.MeasureReference, out)
 			return true, nil
 		}
-		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: "verify", Reason: "the code that the change is compared with could not be measured: " + explain(why, out)})
+		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: "verify", Reason: "the code that the change is compared with could not be measured: " + explain(cause, out)})
 	}
 	return false, nil
 }
@@ -168,9 +168,9 @@ func (l *improve) judge(ctx workflow.Context) (rules.Move, error) {
 			return rules.Move{}, err
 		}
 		v := measurement(out)
-		if why := v.Reason(); why != "" {
+		if cause := v.Reason(); cause != "" {
 			l.noteInstead(out)
-			l.judgedBy(ctx, "verify", nil, l.measured(out, why))
+			l.judgedBy(ctx, "verify", nil, l.measured(out, cause))
 			return l.law().AfterVerify(v), nil
 		}
 		l.tookOf(ctx, out)
@@ -179,11 +179,11 @@ func (l *improve) judge(ctx workflow.Context) (rules.Move, error) {
 
 // judged records a verdict by samples and decides by it.
 func (l *improve) judged(ctx workflow.Context, j stats.Judgement) rules.Move {
-	it := &l.iteration
-	it.metric, it.delta = &j.Mean, j.Mean.Sub(j.Reference)
+	iter := &l.iteration
+	iter.metric, iter.delta = &j.Mean, j.Mean.Sub(j.Reference)
 	m := l.law().Sampled(j)
-	if why, sentence := l.law().Broken(l.State().BaselineMetrics, it.metrics.Values()); m.Kept && why != "" {
-		m.Kept, m.Reason, it.note = false, why, sentence
+	if cause, sentence := l.law().Broken(l.State().BaselineMetrics, iter.metrics.Values()); m.Kept && cause != "" {
+		m.Kept, m.Reason, iter.note = false, cause, sentence
 	}
 	last := l.State().LastVerify
 	if l.candidate != nil {
@@ -203,14 +203,14 @@ func (l *improve) refresh(ctx workflow.Context) error {
 		if err != nil {
 			return err
 		}
-		why := measurement(out).Reason()
-		if why == "" {
+		cause := measurement(out).Reason()
+		if cause == "" {
 			failures = 0
 			l.took(ctx, stats.MeasureReference, out)
 			continue
 		}
 		if failures++; failures == failuresInARow {
-			return unready("verify", l.spec.Verify.Command, explain(why, out), out.Outcome, "Run it on the loop's branch: what was kept has to be measured again and again.")
+			return unready("verify", l.spec.Verify.Command, explain(cause, out), out.Outcome, "Run it on the loop's branch: what was kept has to be measured again and again.")
 		}
 	}
 	return nil
@@ -255,8 +255,8 @@ func (l *improve) claim(ctx workflow.Context) error {
 // late judges the head from scratch, and measures the claim, of a loop that ended within an iteration; the iteration is
 // recorded first. Only a loop that a budget ended makes a claim.
 func (l *improve) late(ctx workflow.Context, err error) error {
-	s, is := errors.AsType[*stopped](err)
-	if !is || ctx.Err() != nil {
+	s, ok := errors.AsType[*stopped](err)
+	if !ok || ctx.Err() != nil {
 		return err
 	}
 	claims := s.end.Budget != "" && !l.claimed && l.law().ClaimDue(l.State())
@@ -282,46 +282,46 @@ func (l *improve) reserve() int64 {
 
 // claimBy evaluates baseline and head in turn by a command, whose noise is known if it has a sampler. It returns what they
 // show: nil, with a warning, if one can't be measured or the time is used up.
-func (l *improve) claimBy(ctx workflow.Context, name, command string, known *stats.Sampler) (*stats.Claim, error) {
+func (l *improve) claimBy(ctx workflow.Context, name, command string, sampler *stats.Sampler) (*stats.Claim, error) {
 	var pairs stats.Pairs
 	var form *metric.Form
 	if command == l.spec.Verify.Command {
 		form = l.State().Form
 	}
-	lacks := func(why string) (*stats.Claim, error) {
-		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: name, Reason: "nothing is claimed by " + name + ": " + why})
+	lacks := func(cause string) (*stats.Claim, error) {
+		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: name, Reason: "nothing is claimed by " + name + ": " + cause})
 		return nil, nil
 	}
 	for sample := 0; ; sample++ {
-		of := pairs.Next(0)
-		if of == "" {
+		arm := pairs.Next(0)
+		if arm == "" {
 			scale, noise := stats.ScaleOf(l.spec.Verify.Direction, append(pairs.Baseline, pairs.Head...)...), stats.Noise{}
-			if known != nil {
-				scale, noise = known.Scale, known.Noise
+			if sampler != nil {
+				scale, noise = sampler.Scale, sampler.Noise
 			}
 			return new(stats.ClaimOf(scale, noise, l.law().Sampling(), pairs)), nil
 		}
 		if spent := rules.StepExhausted(l.State(), false); spent != "" {
 			return lacks(fmt.Sprintf("the budget %s is used up", spent))
 		}
-		in := l.newVerify()
-		in.Command, in.Key.Name, in.Key.Sample, in.Form = command, name, sample, form
-		in.At, in.Clean, in.Alone = l.State().Head, true, !l.spec.Verify.Shares()
-		if of == stats.Baseline {
-			in.At = l.State().Base
+		input := l.newVerify()
+		input.Command, input.Key.Name, input.Key.Sample, input.Form = command, name, sample, form
+		input.At, input.Clean, input.Alone = l.State().Head, true, !l.spec.Verify.Shares()
+		if arm == stats.Baseline {
+			input.At = l.State().Base
 		}
-		in.Scratch = l.State().Scratch.Stands(l.State().Head)
-		out, err := l.measure(ctx, in)
+		input.Scratch = l.State().Scratch.Stands(l.State().Head)
+		out, err := l.measure(ctx, input)
 		if err != nil {
 			return nil, err
 		}
-		if why := measurement(out).Reason(); why != "" {
-			return lacks("the " + of + " can't be measured: " + explain(why, out))
+		if cause := measurement(out).Reason(); cause != "" {
+			return lacks("the " + arm + " can't be measured: " + explain(cause, out))
 		}
-		pairs.Add(of, *out.Metric)
+		pairs.Add(arm, *out.Metric)
 		form = out.Form
 		if command == l.spec.Verify.Command {
-			l.took(ctx, of, out)
+			l.took(ctx, arm, out)
 		}
 	}
 }

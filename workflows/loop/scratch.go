@@ -24,7 +24,7 @@ const scratchTries = 2
 // retrial is a command that judges the head from scratch. run returns why it does not pass, "" if it does.
 type retrial struct {
 	name, command string
-	run           func(ctx workflow.Context, of trialRun) (out api.Outcome, why string, err error)
+	run           func(ctx workflow.Context, trial trialRun) (out api.Outcome, cause string, err error)
 }
 
 // trialRun is one run of a retrial, from 0. At is the base if that is the control, "" for the head.
@@ -39,8 +39,8 @@ func (r *run) scratchDue() bool {
 }
 
 // scratched turns a step into one from scratch.
-func scratched(s *api.Step, of trialRun) {
-	s.Key.Name, s.Key.Sample, s.Scratch, s.At = "scratch-"+s.Key.Name, of.try, true, of.at
+func scratched(s *api.Step, trial trialRun) {
+	s.Key.Name, s.Key.Sample, s.Scratch, s.At = "scratch-"+s.Key.Name, trial.try, true, trial.at
 }
 
 // fromScratch judges the head from scratch and records the result. It records that it could not be judged if the loop's
@@ -61,51 +61,51 @@ func (r *run) fromScratch(ctx workflow.Context, v *loop.Scratch, controlled bool
 
 // retry runs commands from scratch until the head fails. It returns why the head does not pass, or could not be judged.
 // If only commands fail that fail on the base too, the head is unproven.
-func (r *run) retry(ctx workflow.Context, controlled bool, commands []retrial) (judged bool, why string, unproven bool, err error) {
+func (r *run) retry(ctx workflow.Context, controlled bool, commands []retrial) (judged bool, cause string, unproven bool, err error) {
 	doubt := ""
 	for _, c := range commands {
-		judged, why, err := r.retryOne(ctx, c, "", 0, scratchTries)
+		judged, cause, err := r.retryOne(ctx, c, "", 0, scratchTries)
 		if err != nil || !judged {
-			return false, why, false, err
+			return false, cause, false, err
 		}
-		if why == "" {
+		if cause == "" {
 			continue
 		}
 		if !controlled {
-			return true, why, false, nil
+			return true, cause, false, nil
 		}
-		known, fails, err := r.retryOne(ctx, c, r.State().Base, scratchTries, 1)
+		judgedBase, fails, err := r.retryOne(ctx, c, r.State().Base, scratchTries, 1)
 		if err != nil {
 			return false, "", false, err
 		}
-		if known && fails != "" {
-			doubt = cmp.Or(doubt, why+". The base fails from scratch as well")
+		if judgedBase && fails != "" {
+			doubt = cmp.Or(doubt, cause+". The base fails from scratch as well")
 			continue
 		}
-		if known {
-			known, fails, err = r.retryOne(ctx, c, "", scratchTries+1, 1)
+		if judgedBase {
+			judgedBase, fails, err = r.retryOne(ctx, c, "", scratchTries+1, 1)
 		}
-		if err != nil || !known || fails != "" {
-			return err == nil, why, false, err
+		if err != nil || !judgedBase || fails != "" {
+			return err == nil, cause, false, err
 		}
 	}
 	return true, doubt, doubt != "", nil
 }
 
 // retryOne runs a command from scratch, as often as it fails, on the commit at, the head for "".
-func (r *run) retryOne(ctx workflow.Context, c retrial, at string, first, tries int) (judged bool, why string, err error) {
+func (r *run) retryOne(ctx workflow.Context, c retrial, commit string, first, tries int) (judged bool, cause string, err error) {
 	for try := range tries {
 		if spent := rules.StepExhausted(r.State(), false); spent != "" {
 			return false, fmt.Sprintf("the budget %s is used up", spent), nil
 		}
-		out, said, err := c.run(ctx, trialRun{first + try, at})
-		if s, is := errors.AsType[*stopped](err); is && s.end.Budget != "" {
+		out, said, err := c.run(ctx, trialRun{first + try, commit})
+		if s, ok := errors.AsType[*stopped](err); ok && s.end.Budget != "" {
 			return false, s.end.Reason, nil
 		}
 		if f := wire.Decode(err); f != nil && f.Code == fault.PreconditionFailed { // such as setup.command
-			why = "from scratch " + f.What
+			cause = "from scratch " + f.What
 			if r.rules >= 6 && f.Step == fault.Setup { // it had its tries
-				return true, why, nil
+				return true, cause, nil
 			}
 			continue
 		}
@@ -118,9 +118,9 @@ func (r *run) retryOne(ctx workflow.Context, c retrial, at string, first, tries 
 		if said == "" {
 			return true, "", nil
 		}
-		why = fmt.Sprintf("the %s command passed before, and fails from scratch (%s): `%s`%s", c.name, said, c.command, where(out))
+		cause = fmt.Sprintf("the %s command passed before, and fails from scratch (%s): `%s`%s", c.name, said, c.command, where(out))
 	}
-	return true, why, nil
+	return true, cause, nil
 }
 
 // guardFromScratch returns the guard as a retrial, none if there is no guard command.
@@ -128,8 +128,8 @@ func (r *run) guardFromScratch() []retrial {
 	if r.spec.Guard.Command == "" {
 		return nil
 	}
-	return []retrial{{"guard", r.spec.Guard.Command, func(ctx workflow.Context, of trialRun) (api.Outcome, string, error) {
-		out, err := r.runGuard(ctx, func(s *api.Step) { scratched(s, of) })
+	return []retrial{{"guard", r.spec.Guard.Command, func(ctx workflow.Context, trial trialRun) (api.Outcome, string, error) {
+		out, err := r.runGuard(ctx, func(s *api.Step) { scratched(s, trial) })
 		return out, unless(out.OK(), out.Ending()), err
 	}}}
 }
@@ -144,15 +144,15 @@ func (l *improve) reproduce(ctx workflow.Context) error {
 	}
 	l.over = true
 	v, head := loop.Scratch{}, rules.FromScratch{}
-	err := l.fromScratch(ctx, &v, l.law().Controlled(), append(l.guardFromScratch(), retrial{"verify", l.spec.Verify.Command, func(ctx workflow.Context, of trialRun) (api.Outcome, string, error) {
-		in := l.newVerify()
-		in.Alone = l.State().Judging != loop.JudgedExactly && !l.spec.Verify.Shares()
-		scratched(&in.Step, of)
-		out, err := l.measure(ctx, in)
-		if why := measurement(out).Reason(); err != nil || out.Unlayered || why != "" {
-			return out.Outcome, explain(why, out), err
+	err := l.fromScratch(ctx, &v, l.law().Controlled(), append(l.guardFromScratch(), retrial{"verify", l.spec.Verify.Command, func(ctx workflow.Context, trial trialRun) (api.Outcome, string, error) {
+		input := l.newVerify()
+		input.Alone = l.State().Judging != loop.JudgedExactly && !l.spec.Verify.Shares()
+		scratched(&input.Step, trial)
+		out, err := l.measure(ctx, input)
+		if cause := measurement(out).Reason(); err != nil || out.Unlayered || cause != "" {
+			return out.Outcome, explain(cause, out), err
 		}
-		if of.at != "" {
+		if trial.at != "" {
 			return out.Outcome, l.law().ControlFails(l.State(), head, rules.FromScratch{Metric: out.Metric, Further: out.Metrics}), nil
 		}
 		v.Metric, head = out.Metric, rules.FromScratch{Metric: out.Metric, Further: out.Metrics}
@@ -171,10 +171,10 @@ func (l *deliver) unreproduced(ctx workflow.Context) (string, error) {
 	}
 	commands := l.guardFromScratch()
 	if l.spec.TestRequired() && l.spec.Test.Command != "" {
-		commands = append(commands, retrial{"test", l.spec.Test.Command, func(ctx workflow.Context, of trialRun) (api.Outcome, string, error) {
-			in := l.newTest(l.State().Attempt)
-			scratched(&in.Step, of)
-			out, err := l.tested(ctx, in)
+		commands = append(commands, retrial{"test", l.spec.Test.Command, func(ctx workflow.Context, trial trialRun) (api.Outcome, string, error) {
+			input := l.newTest(l.State().Attempt)
+			scratched(&input.Step, trial)
+			out, err := l.tested(ctx, input)
 			if err != nil || out.Unlayered {
 				return out.Outcome, "", err
 			}
@@ -183,10 +183,10 @@ func (l *deliver) unreproduced(ctx workflow.Context) (string, error) {
 	}
 	v := loop.Scratch{}
 	if l.spec.Verify.Command != "" {
-		commands = append(commands, retrial{"verify", l.spec.Verify.Command, func(ctx workflow.Context, of trialRun) (api.Outcome, string, error) {
-			in := l.newVerify()
-			scratched(&in.Step, of)
-			out, err := l.measure(ctx, in)
+		commands = append(commands, retrial{"verify", l.spec.Verify.Command, func(ctx workflow.Context, trial trialRun) (api.Outcome, string, error) {
+			input := l.newVerify()
+			scratched(&input.Step, trial)
+			out, err := l.measure(ctx, input)
 			if err != nil || out.Unlayered {
 				return out.Outcome, "", err
 			}

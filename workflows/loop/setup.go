@@ -44,15 +44,15 @@ func (r *run) setUp(ctx workflow.Context, do func() error) error {
 }
 
 // afterSetup waits after a setup that failed. After nil, it runs again in a fresh tree. None of that takes time from the
-// phase. asks says that a person may be asked.
-func (r *run) afterSetup(ctx workflow.Context, failed *fault.Error, asks bool) error {
+// phase. mayAsk says that a person may be asked.
+func (r *run) afterSetup(ctx workflow.Context, failed *fault.Error, mayAsk bool) error {
 	if r.apart != nil {
 		r.apart.setup = failed
 		return errApart
 	}
 	r.setups.failed++
 	s, now := r.State(), workflow.Now(ctx).UTC()
-	f := rules.SetupFailure{Said: failed.What, Times: r.setups.failed, Asks: asks}
+	f := rules.SetupFailure{Said: failed.What, Times: r.setups.failed, Asks: mayAsk}
 	f.Passed = r.setups.passed || s.Baseline != nil || s.KnownTests != nil || len(s.Iterations) > 0
 
 	next := f.After(now)
@@ -69,15 +69,15 @@ func (r *run) afterSetup(ctx workflow.Context, failed *fault.Error, asks bool) e
 }
 
 // askAboutSetup asks a person whether a setup that keeps failing runs again.
-func (r *run) askAboutSetup(ctx workflow.Context, why string) error {
+func (r *run) askAboutSetup(ctx workflow.Context, cause string) error {
 	a, err := r.wait(ctx, loop.Gate{
-		Kind: loop.GateQuestion, Summary: why, Choices: []string{rules.Retry, rules.HaltLoop}, Answers: []string{loop.MessageAnswer},
+		Kind: loop.GateQuestion, Summary: cause, Choices: []string{rules.Retry, rules.HaltLoop}, Answers: []string{loop.MessageAnswer},
 	})
 	if err != nil {
 		return err
 	}
 	if a.Choice == rules.HaltLoop {
-		return stop(rules.Interrupted.Because("halted by " + cmp.Or(a.By, "a person") + ": " + why))
+		return stop(rules.Interrupted.Because("halted by " + cmp.Or(a.By, "a person") + ": " + cause))
 	}
 	r.setups.failed = 0
 	return nil

@@ -54,10 +54,10 @@ func (r *run) sleep(ctx workflow.Context, s loop.Sleep) error {
 		return err
 	}
 	for r.State().Sleep != nil {
-		until := r.State().Sleep.Until
-		left := until.Sub(workflow.Now(ctx))
-		if of := r.State().Clocked(workflow.Now(ctx))[loop.WallClock].Remaining; of != nil {
-			left = min(left, time.Duration(of.Float())*time.Millisecond)
+		end := r.State().Sleep.Until
+		left := end.Sub(workflow.Now(ctx))
+		if remaining := r.State().Clocked(workflow.Now(ctx))[loop.WallClock].Remaining; remaining != nil {
+			left = min(left, time.Duration(remaining.Float())*time.Millisecond)
 		}
 		if left <= 0 {
 			break
@@ -65,8 +65,8 @@ func (r *run) sleep(ctx workflow.Context, s loop.Sleep) error {
 		timerCtx, stopTimer := workflow.WithCancel(ctx)
 		timer := workflow.NewTimerWithOptions(timerCtx, left, workflow.TimerOptions{Summary: afterSleep(s)})
 		err := workflow.Await(ctx, func() bool {
-			now := r.State()
-			return timer.IsReady() || now.HaltRequested != "" || rules.PauseDue(now, loop.PauseStep) || now.Sleep == nil || !now.Sleep.Until.Equal(until)
+			current := r.State()
+			return timer.IsReady() || current.HaltRequested != "" || rules.PauseDue(current, loop.PauseStep) || current.Sleep == nil || !current.Sleep.Until.Equal(end)
 		})
 		stopTimer()
 		if err != nil {

@@ -34,8 +34,8 @@ type stepResult[O any] interface {
 }
 
 // step is the envelope around one command or agent call. An interrupted step is run again from its start.
-func step[O any, P stepResult[O]](ctx workflow.Context, r *run, activity, command string, in stepInput) (O, error) {
-	e := newEnvelope(r, activity, command, in)
+func step[O any, P stepResult[O]](ctx workflow.Context, r *run, activity, command string, input stepInput) (O, error) {
+	e := newEnvelope(r, activity, command, input)
 	for {
 		var out O
 		if err := e.awaitPermission(ctx); err != nil {
@@ -43,7 +43,7 @@ func step[O any, P stepResult[O]](ctx workflow.Context, r *run, activity, comman
 		}
 
 		e.prepare(ctx)
-		out, err := runStep[O, P](ctx, r, activity, e.command, in)
+		out, err := runStep[O, P](ctx, r, activity, e.command, input)
 		outcome, called := P(&out).Core(), P(&out).Said()
 		if err != nil {
 			if err := e.afterFailure(ctx, *outcome, called, err); err != nil {
@@ -83,8 +83,8 @@ type envelope struct {
 	recorded int           // events that the call brings to the ledger
 }
 
-func newEnvelope(r *run, activity, command string, in stepInput) *envelope {
-	e := &envelope{r: r, step: in.Core(), call: in.Asks(), traits: api.Of(activity), command: command, limitMs: in.Core().LimitMs}
+func newEnvelope(r *run, activity, command string, input stepInput) *envelope {
+	e := &envelope{r: r, step: input.Core(), call: input.Asks(), traits: api.Of(activity), command: command, limitMs: input.Core().LimitMs}
 	if e.call != nil {
 		e.role = e.call.Role
 	}
@@ -216,11 +216,11 @@ func (e *envelope) settle(ctx workflow.Context, o *api.Outcome, denied string) e
 	}
 
 	if denied != "" && !o.Interrupted {
-		again, err := r.denied(ctx, denied)
+		retry, err := r.denied(ctx, denied)
 		if err != nil {
 			return err
 		}
-		o.Interrupted = again
+		o.Interrupted = retry
 	}
 	return nil
 }
@@ -241,19 +241,19 @@ func (e *envelope) ended(o api.Outcome, u loop.Usage) loop.Event {
 	return e.r.signed(e.r.ended(e.step, e.role, o, u), e.call)
 }
 
-func (e *envelope) emitDenied(ctx workflow.Context, why string) {
+func (e *envelope) emitDenied(ctx workflow.Context, cause string) {
 	key := e.step.Key
 	e.r.Emit(ctx, loop.Event{
-		Type: loop.PermissionDenied, Step: key.Name, Role: e.role, Attempt: key.Attempt, Reason: why, ErrorCode: string(fault.PermissionDenied),
+		Type: loop.PermissionDenied, Step: key.Name, Role: e.role, Attempt: key.Attempt, Reason: cause, ErrorCode: string(fault.PermissionDenied),
 	})
 }
 
 // spend records a step's active time in its phase, and a loop-stop file that the step saw.
 func (r *run) spend(out api.Outcome) {
-	it := &r.iteration
-	it.stopAsked = cmp.Or(it.stopAsked, out.Stop)
-	if it.phaseMs != nil && out.Recalled.IsZero() {
-		it.phaseMs[string(cmp.Or(it.phase, r.State().Phase))] += out.ElapsedMs
+	iter := &r.iteration
+	iter.stopAsked = cmp.Or(iter.stopAsked, out.Stop)
+	if iter.phaseMs != nil && out.Recalled.IsZero() {
+		iter.phaseMs[string(cmp.Or(iter.phase, r.State().Phase))] += out.ElapsedMs
 	}
 }
 
@@ -266,13 +266,13 @@ func (r *run) free(s loop.State) loop.State {
 // within limits a step to the loop's time (E2). It returns the budget that limits it, "" if its own limit does.
 func (r *run) within(ctx workflow.Context, s *api.Step) (bound loop.Resource) {
 	budget := r.free(r.State()).Clocked(workflow.Now(ctx))
-	for _, of := range []loop.Resource{loop.ActiveTime, loop.WallClock} {
-		remaining := budget[of].Remaining
+	for _, resource := range []loop.Resource{loop.ActiveTime, loop.WallClock} {
+		remaining := budget[resource].Remaining
 		if remaining == nil {
 			continue
 		}
 		if left := max(int64(remaining.Float()), time.Second.Milliseconds()); left < s.LimitMs {
-			s.LimitMs, bound = left, of
+			s.LimitMs, bound = left, resource
 		}
 	}
 	return bound
@@ -303,14 +303,14 @@ func (r *run) recordWith(ctx workflow.Context, c *api.Call) int {
 
 // left returns what the budgets leave for an agent call, if its program or pawl's meter reports spending while it
 // works. Crossing one of these budgets ends the call at once (A2).
-func (r *run) left(own spec.Agent) map[loop.Resource]metric.Decimal {
-	adapter, _ := adapter.Lookup(own.Use)
-	told := adapter.Live
-	if row, _ := own.Row(); row.Metering.Meterable() && own.Metered() {
-		told = []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}
+func (r *run) left(agent spec.Agent) map[loop.Resource]metric.Decimal {
+	adapter, _ := adapter.Lookup(agent.Use)
+	counted := adapter.Live
+	if row, _ := agent.Row(); row.Metering.Meterable() && agent.Metered() {
+		counted = []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}
 	}
 	left := map[loop.Resource]metric.Decimal{}
-	for _, resource := range told {
+	for _, resource := range counted {
 		if remaining := r.State().Budget[resource].Remaining; remaining != nil {
 			left[resource] = *remaining
 		}

@@ -15,11 +15,11 @@ import (
 
 // runStep runs a step on the loop's host. A step that ran on a host that is gone counts as interrupted: what it has
 // spent stays spent, and it is run again from its start.
-func runStep[O any, P stepResult[O]](ctx workflow.Context, r *run, activity, command string, in stepInput) (O, error) {
-	for again := 0; ; again++ {
-		out, err := runOnce[O, P](ctx, r, activity, command, in, again)
-		spent, is := placement.Untaken(err)
-		if !is {
+func runStep[O any, P stepResult[O]](ctx workflow.Context, r *run, activity, command string, input stepInput) (O, error) {
+	for retry := 0; ; retry++ {
+		out, err := runOnce[O, P](ctx, r, activity, command, input, retry)
+		spent, ok := placement.Untaken(err)
+		if !ok {
 			return out, err
 		}
 		if r.apart != nil {
@@ -42,10 +42,10 @@ func runStep[O any, P stepResult[O]](ctx workflow.Context, r *run, activity, com
 
 // runOnce runs the activity of a step and watches for interruptions: a pause, a halt, and the phase's durable timer.
 // The timer triggers a check and not a verdict, since an outage or a sleeping laptop is not the step's fault.
-func runOnce[O any, P stepResult[O]](ctx workflow.Context, r *run, activity, command string, in stepInput, again int) (O, error) {
-	s := *in.Core()
+func runOnce[O any, P stepResult[O]](ctx workflow.Context, r *run, activity, command string, input stepInput, retry int) (O, error) {
+	s := *input.Core()
 	activityCtx, interrupt := workflow.WithCancel(ctx)
-	future := r.host.Start(activityCtx, activity, r.summary("%s `%s`", s.Key.Name, loop.Clip(command, 120)), in, again)
+	future := r.host.Start(activityCtx, activity, r.summary("%s `%s`", s.Key.Name, loop.Clip(command, 120)), input, retry)
 	limit := time.Duration(s.LimitMs) * time.Millisecond
 	timerCtx, stopTimer := workflow.WithCancel(ctx)
 	defer stopTimer()
@@ -101,7 +101,7 @@ func (r *run) phaseTimer(ctx workflow.Context, s api.Step, d time.Duration) work
 }
 
 // progress asks the host what a step has really spent. If the host does not answer, the step is not overdue.
-func (r *run) progress(ctx workflow.Context, s api.Step, limit time.Duration) (again time.Duration, overdue bool) {
+func (r *run) progress(ctx workflow.Context, s api.Step, limit time.Duration) (wait time.Duration, overdue bool) {
 	var c api.Spent
 	err := r.host.Execute(ctx, api.ProgressName, "check on "+s.Key.Name, func() any { return api.Progress{Ref: s.Ref, Key: s.Key} }, &c)
 	if err != nil {

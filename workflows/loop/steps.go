@@ -38,14 +38,14 @@ func (r *run) attempt() int {
 
 func (r *run) newVerify() api.Verify {
 	v := r.spec.Verify
-	in := api.Verify{Step: r.newStep("verify", r.attempt(), v.Timeout.D()), Command: v.Command, Pattern: v.Pattern, Form: r.State().Form}
-	in.Intact = r.rules >= 6
-	in.Names = list.Map(r.spec.Metrics, func(m metric.Bound) string { return m.Name })
-	return in
+	input := api.Verify{Step: r.newStep("verify", r.attempt(), v.Timeout.D()), Command: v.Command, Pattern: v.Pattern, Form: r.State().Form}
+	input.Intact = r.rules >= 6
+	input.Names = list.Map(r.spec.Metrics, func(m metric.Bound) string { return m.Name })
+	return input
 }
 
-func (r *run) measure(ctx workflow.Context, in api.Verify) (api.Measured, error) {
-	return step[api.Measured](ctx, r, api.VerifyName, in.Command, &in)
+func (r *run) measure(ctx workflow.Context, input api.Verify) (api.Measured, error) {
+	return step[api.Measured](ctx, r, api.VerifyName, input.Command, &input)
 }
 
 // runGuard runs the guard command. begin gets its step first.
@@ -78,13 +78,13 @@ func (r *run) testedBy(guard api.Outcome) *loop.Tested {
 
 // canary breaks the code in scope and ends the loop if the commands that guard it do not notice. Without a command
 // there is nothing to try.
-func (r *run) canary(ctx workflow.Context, in api.Canary) error {
-	if in.LimitMs == 0 {
+func (r *run) canary(ctx workflow.Context, input api.Canary) error {
+	if input.LimitMs == 0 {
 		return nil
 	}
-	in.Step = r.newStep("canary", 0, time.Duration(in.LimitMs)*time.Millisecond)
-	in.Hollow = r.rules >= 6
-	out, err := step[api.Canaried](ctx, r, api.CanaryName, cmp.Or(in.Guard, in.Test, in.Spec.Verify.Command), &in)
+	input.Step = r.newStep("canary", 0, time.Duration(input.LimitMs)*time.Millisecond)
+	input.Hollow = r.rules >= 6
+	out, err := step[api.Canaried](ctx, r, api.CanaryName, cmp.Or(input.Guard, input.Test, input.Spec.Verify.Command), &input)
 	if err != nil {
 		return err
 	}
@@ -93,16 +93,16 @@ func (r *run) canary(ctx workflow.Context, in api.Canary) error {
 		r.guardTested.Unbreakable = out.Files == 0
 	}
 	if out.Hollow {
-		r.noteForContract(ctx, "canary", rules.Hollow(in.Guard, in.Test))
+		r.noteForContract(ctx, "canary", rules.Hollow(input.Guard, input.Test))
 	}
 	if out.Unmoved {
-		r.noteForContract(ctx, "canary", rules.Unmoved(out, *in.Metric))
+		r.noteForContract(ctx, "canary", rules.Unmoved(out, *input.Metric))
 	}
-	if !in.Guards() || !out.Blind() {
+	if !input.Guards() || !out.Blind() {
 		return nil
 	}
 	end := rules.NotReady
-	end.Reason, end.Advice = rules.Blind(out, in.Guard, in.Test)
+	end.Reason, end.Advice = rules.Blind(out, input.Guard, input.Test)
 	return stop(end)
 }
 
@@ -111,8 +111,8 @@ func (r *run) newCheck() api.Check {
 	return api.Check{Step: r.newStep("check", r.State().Attempt, r.spec.Limits.PhaseTimeout.D()), Command: r.spec.Check.Command}
 }
 
-func (r *run) runCheck(ctx workflow.Context, in api.Check) (api.Checked, error) {
-	return step[api.Checked](ctx, r, api.CheckName, in.Command, &in)
+func (r *run) runCheck(ctx workflow.Context, input api.Check) (api.Checked, error) {
+	return step[api.Checked](ctx, r, api.CheckName, input.Command, &input)
 }
 
 func (r *run) newCall(role, phase string, attempt int) api.Call {
@@ -124,10 +124,10 @@ func (r *run) newCall(role, phase string, attempt int) api.Call {
 	if r.iteration.why != "" {
 		c.Evidence = r.iteration.shown
 	}
-	if of := r.candidate; of != nil {
-		c.Candidate, c.Of = of.Desk, of.Of
+	if candidate := r.candidate; candidate != nil {
+		c.Candidate, c.Of = candidate.Desk, candidate.Of
 		for _, other := range r.State().Candidates {
-			if other.N != of.N && other.Idea != "" {
+			if other.N != candidate.N && other.Idea != "" {
 				c.Beside = append(c.Beside, other.Idea)
 			}
 		}
@@ -135,11 +135,11 @@ func (r *run) newCall(role, phase string, attempt int) api.Call {
 	return c
 }
 
-func (r *run) callAgent(ctx workflow.Context, in api.Call) (api.Called, error) {
-	out, err := step[api.Called](ctx, r, api.CallName, "", &in)
+func (r *run) callAgent(ctx workflow.Context, input api.Call) (api.Called, error) {
+	out, err := step[api.Called](ctx, r, api.CallName, "", &input)
 	r.iteration.called, r.iteration.withheld = out.Class, out.Withheld
-	if by := r.signed(loop.Event{}, &in).Agent; by != "" && (in.Role == spec.RoleWriter || in.Role == spec.RoleFixer) {
-		r.iteration.agents = loop.Union(r.iteration.agents, []string{by})
+	if author := r.signed(loop.Event{}, &input).Agent; author != "" && (input.Role == spec.RoleWriter || input.Role == spec.RoleFixer) {
+		r.iteration.agents = loop.Union(r.iteration.agents, []string{author})
 	}
 	if c := r.candidate; c != nil && err == nil {
 		c.Steps++
@@ -157,19 +157,19 @@ func (r *run) withheld() string {
 }
 
 // explain returns why verify measured nothing.
-func explain(why string, out api.Measured) string {
-	if why == reason.NoNumber {
+func explain(cause string, out api.Measured) string {
+	if cause == reason.NoNumber {
 		return "it prints no number: " + out.NoNumber
 	}
 	return out.Ending()
 }
 
 // unless returns why, "" if it passed.
-func unless(passed bool, why string) string {
+func unless(passed bool, cause string) string {
 	if passed {
 		return ""
 	}
-	return why
+	return cause
 }
 
 // where returns a text that tells a person where the output is.

@@ -41,13 +41,13 @@ func (l *improve) try(ctx workflow.Context, c loop.Candidate) error {
 	if err != nil {
 		return err
 	}
-	t, it := c.Trial, side.iteration
-	t.Passed, t.Reason, t.Metrics, t.Evidence = m.Kept, m.Reason, it.metrics, it.evidence
+	t, iter := c.Trial, side.iteration
+	t.Passed, t.Reason, t.Metrics, t.Evidence = m.Kept, m.Reason, iter.metrics, iter.evidence
 	if m.Reason == reason.NoNumber {
-		t.Note = it.note
+		t.Note = iter.note
 	}
 	if l.State().Sampler != nil && t.Metric != nil {
-		t.Samples = it.samples
+		t.Samples = iter.samples
 	}
 	l.Emit(ctx, loop.Event{Type: loop.CandidateJudged, Metric: t.Metric, FailureReason: t.Reason, Candidate: &c})
 	return nil
@@ -88,17 +88,17 @@ func (l *improve) judgedBy(ctx workflow.Context, step string, metric *metric.Dec
 // against another head; then the change is judged again.
 func (l *improve) trial() *loop.Trial {
 	s := l.State()
-	if of := s.Taken; l.candidate == nil && of != nil && of.Trial != nil && of.Trial.Base == s.Root() && of.Tree == l.iteration.tree {
-		return of.Trial
+	if candidate := s.Taken; l.candidate == nil && candidate != nil && candidate.Trial != nil && candidate.Trial.Base == s.Root() && candidate.Tree == l.iteration.tree {
+		return candidate.Trial
 	}
 	return nil
 }
 
 // asTried returns the move that follows from verify's result in the trial.
 func (l *improve) asTried(ctx workflow.Context, t loop.Trial) rules.Move {
-	it := &l.iteration
-	it.metric, it.metrics, it.samples, it.evidence = t.Metric, t.Metrics, t.Samples, append(it.evidence, t.Evidence...)
-	it.note = cmp.Or(t.Note, it.note)
+	iter := &l.iteration
+	iter.metric, iter.metrics, iter.samples, iter.evidence = t.Metric, t.Metrics, t.Samples, append(iter.evidence, t.Evidence...)
+	iter.note = cmp.Or(t.Note, iter.note)
 	l.judgedBy(ctx, "verify", t.Metric, l.now(*t.Verify))
 	return l.law().AfterTrial(t)
 }

@@ -43,30 +43,30 @@ const (
 // translator or tunnel on the way would extract.
 func forms(addr netip.Addr) []netip.Addr {
 	addr = addr.WithZone("").Unmap()
-	all := []netip.Addr{addr}
+	addrs := []netip.Addr{addr}
 	if addr.Is4() {
-		return all
+		return addrs
 	}
 	b := addr.As16()
-	carried := func(at int) { all = append(all, netip.AddrFrom4([4]byte(b[at:at+4]))) }
+	carried := func(start int) { addrs = append(addrs, netip.AddrFrom4([4]byte(b[start:start+4]))) }
 	starts := func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(addr) }
 	switch {
 	case starts("::/96"), starts("::ffff:0:0:0/96"), starts("64:ff9b::/96"): // compatible, translated, NAT64
 		carried(12)
 	case starts("64:ff9b:1::/48"): // private NAT64 (RFC 6052): behind a prefix of 48, 56, 64 or 96 bits
 		for _, octets := range [][4]int{{6, 7, 9, 10}, {7, 9, 10, 11}, {9, 10, 11, 12}, {12, 13, 14, 15}} {
-			all = append(all, netip.AddrFrom4([4]byte{b[octets[0]], b[octets[1]], b[octets[2]], b[octets[3]]}))
+			addrs = append(addrs, netip.AddrFrom4([4]byte{b[octets[0]], b[octets[1]], b[octets[2]], b[octets[3]]}))
 		}
 	case starts("2002::/16"): // 6to4
 		carried(2)
 	case starts("2001::/32"): // Teredo: its server, and the client inverted
 		carried(4)
 		client := ^binary.BigEndian.Uint32(b[12:])
-		all = append(all, netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, client))))
+		addrs = append(addrs, netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, client))))
 	case b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe: // ISATAP
 		carried(12)
 	}
-	return all
+	return addrs
 }
 
 // barredRange says why nothing may be reached at addr, "" if no range contains it.
@@ -134,6 +134,6 @@ func (s station) mine(addr netip.Addr) (bool, error) {
 		return false, fmt.Errorf("find out whether %s is this host: %w", addr, err)
 	}
 	defer func() { _ = probe.Close() }()
-	from, ok := probe.LocalAddr().(*net.UDPAddr)
-	return ok && from.AddrPort().Addr().Unmap() == addr, nil
+	local, ok := probe.LocalAddr().(*net.UDPAddr)
+	return ok && local.AddrPort().Addr().Unmap() == addr, nil
 }

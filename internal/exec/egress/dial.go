@@ -27,22 +27,22 @@ func (g *guard) dial(ctx context.Context, host, port string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	to := net.JoinHostPort(p.host, strconv.Itoa(int(p.port)))
+	address := net.JoinHostPort(p.host, strconv.Itoa(int(p.port)))
 	if g.through != nil {
 		// The path of the URL does not matter.
-		if via, err := g.through(&url.URL{Scheme: "https", Host: to}); err == nil && via != nil {
+		if via, err := g.through(&url.URL{Scheme: "https", Host: address}); err == nil && via != nil {
 			return p.around(ctx)
 		}
 	}
 	// The dialer resolves the name once and calls Control for each address right before it connects to that address.
 	d := net.Dialer{Resolver: g.resolver, Control: func(_, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
+		addr, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return p.refuse("its address can't be read")
 		}
-		return p.check(at.Addr())
+		return p.check(addr.Addr())
 	}}
-	return d.DialContext(ctx, "tcp", to)
+	return d.DialContext(ctx, "tcp", address)
 }
 
 // around connects through the upstream proxy. It asks the proxy for the address that was checked. It asks for a name
@@ -63,15 +63,15 @@ func (p *pass) around(ctx context.Context) (net.Conn, error) {
 			host = addrs[0].Unmap().String()
 		}
 	}
-	to := net.JoinHostPort(host, strconv.Itoa(int(p.port)))
+	address := net.JoinHostPort(host, strconv.Itoa(int(p.port)))
 	if p.upstream.Scheme == "socks5" || p.upstream.Scheme == "socks5h" {
 		d, err := socks5.FromURL(p.upstream, &net.Dialer{})
 		if err != nil {
 			return nil, fmt.Errorf("the proxy of this host: %w", err)
 		}
-		return d.(socks5.ContextDialer).DialContext(ctx, "tcp", to)
+		return d.(socks5.ContextDialer).DialContext(ctx, "tcp", address)
 	}
-	conn, err := connect(ctx, p.upstream, to)
+	conn, err := connect(ctx, p.upstream, address)
 	if err != nil {
 		return nil, fmt.Errorf("the proxy of this host: %w", err)
 	}
@@ -79,7 +79,7 @@ func (p *pass) around(ctx context.Context) (net.Conn, error) {
 }
 
 // connect asks an HTTP proxy for a tunnel.
-func connect(ctx context.Context, via *url.URL, to string) (net.Conn, error) {
+func connect(ctx context.Context, via *url.URL, address string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", via.Host)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func connect(ctx context.Context, via *url.URL, to string) (net.Conn, error) {
 	deadline, _ := ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
 	r := bufio.NewReader(conn)
-	if err := ask(conn, r, via.User, to); err != nil {
+	if err := ask(conn, r, via.User, address); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func connect(ctx context.Context, via *url.URL, to string) (net.Conn, error) {
 }
 
 // ask sends CONNECT and reads the answer.
-func ask(w io.Writer, r *bufio.Reader, user *url.Userinfo, to string) error {
-	q := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: to}, Host: to, Header: http.Header{}}
+func ask(w io.Writer, r *bufio.Reader, user *url.Userinfo, address string) error {
+	q := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{}}
 	if user != nil {
 		password, _ := user.Password()
 		q.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))

@@ -55,19 +55,19 @@ const (
 // be read (see Rules.Check), it closes l and returns an error at once. It calls refused with target and reason of
 // every refused connection; refused may be nil, and several goroutines may call it at once. own serves requests to
 // the listener itself; if it is nil, these are refused.
-func Serve(l net.Listener, r Rules, own http.Handler, refused func(target, why string)) error {
+func Serve(l net.Listener, r Rules, proxy http.Handler, refused func(target, reason string)) error {
 	g, err := newGuard(r, net.DefaultResolver)
 	if err != nil {
 		_ = l.Close()
 		return err
 	}
-	return serve(l, g, own, refused)
+	return serve(l, g, proxy, refused)
 }
 
 // serve is Serve with a guard.
-func serve(l net.Listener, g *guard, own http.Handler, refused func(target, why string)) error {
+func serve(l net.Listener, g *guard, handler http.Handler, refused func(target, reason string)) error {
 	ctx, end := context.WithCancel(context.Background())
-	p := &proxy{guard: g, ctx: ctx, own: own, refused: refused, open: map[net.Conn]bool{}, requests: make(chan net.Conn)}
+	p := &proxy{guard: g, ctx: ctx, own: handler, refused: refused, open: map[net.Conn]bool{}, requests: make(chan net.Conn)}
 	web := &http.Server{
 		Handler: p.handler(), ReadHeaderTimeout: handshakeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: log.New(io.Discard, "", 0), // clients get their own errors as answers
@@ -101,7 +101,7 @@ func serve(l net.Listener, g *guard, own http.Handler, refused func(target, why 
 type proxy struct {
 	*guard
 	ctx      context.Context // done when the listener is closed
-	refused  func(target, why string)
+	refused  func(target, reason string)
 	requests chan net.Conn // to the HTTP server
 	own      http.Handler  // for requests to the listener itself, nil for none
 
@@ -174,7 +174,7 @@ func (p *proxy) tunnel(client, server net.Conn) {
 		return
 	}
 	defer p.drop(server)
-	var both sync.WaitGroup
+	var flows sync.WaitGroup
 	flow := func(to, from net.Conn) {
 		if _, err := io.Copy(to, from); err != nil {
 			_ = to.Close()
@@ -183,9 +183,9 @@ func (p *proxy) tunnel(client, server net.Conn) {
 		}
 		_ = closeWrite(to)
 	}
-	both.Go(func() { flow(server, client) })
+	flows.Go(func() { flow(server, client) })
 	flow(client, server)
-	both.Wait()
+	flows.Wait()
 }
 
 // closeWrite ends one direction of a connection, and the whole connection if it can't be ended by halves.

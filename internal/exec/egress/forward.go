@@ -8,7 +8,7 @@ import (
 
 // Forwarding returns a handler that forwards requests by a reverse proxy, and passes on whole answers: also those that
 // begin before the server has read the whole request.
-func Forwarding(by http.Handler) http.Handler {
+func Forwarding(proxy http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 && r.ProtoMajor == 1 {
 			// Otherwise Go's server discards the rest of the request when the answer begins, which cuts the answer off.
@@ -16,7 +16,7 @@ func Forwarding(by http.Handler) http.Handler {
 			body := &reading{ReadCloser: r.Body, length: r.ContentLength}
 			w, r.Body = answering{w, body}, body
 		}
-		by.ServeHTTP(w, r)
+		proxy.ServeHTTP(w, r)
 	})
 }
 

@@ -182,13 +182,13 @@ func (g *guard) admit(ctx context.Context, host, port string) (*pass, error) {
 	return p, nil
 }
 
-func (p *pass) refuse(why string) error { return &Refusal{p.text, why} }
+func (p *pass) refuse(reason string) error { return &Refusal{p.text, reason} }
 
 // check refuses an address of the target. It is called with the very address to which the proxy connects next.
 func (p *pass) check(addr netip.Addr) error {
 	for _, form := range forms(addr) {
-		if why := barredRange(form); why != "" {
-			return p.refuse(addr.String() + " " + why)
+		if reason := barredRange(form); reason != "" {
+			return p.refuse(addr.String() + " " + reason)
 		}
 		switch mine, err := p.mine(form); {
 		case err != nil:

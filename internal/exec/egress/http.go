@@ -13,10 +13,10 @@ import (
 // handler answers CONNECT, requests for http URLs, and requests to the listener itself.
 func (p *proxy) handler() http.Handler {
 	transport := &http.Transport{
-		DialContext: func(ctx context.Context, _, to string) (net.Conn, error) {
-			host, port, err := net.SplitHostPort(to)
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			host, port, err := net.SplitHostPort(address)
 			if err != nil {
-				return nil, &Refusal{to, "it is no host with a port"}
+				return nil, &Refusal{address, "it is no host with a port"}
 			}
 			return p.dial(ctx, host, port)
 		},

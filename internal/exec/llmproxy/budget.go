@@ -58,23 +58,23 @@ type flight struct {
 // admit waits until a request may be sent that is expected to have that many tokens. seen returns what its answer has
 // reported so far. admit returns the budget that forbids the request, or a function to call with the request's cost,
 // or neither if ctx has ended.
-func (b *budget) admit(ctx context.Context, expected int64, seen func() usage.Call) (over string, done func(usage.Call)) {
+func (b *budget) admit(ctx context.Context, expected int64, seen func() usage.Call) (exhausted string, done func(usage.Call)) {
 	for {
 		b.mu.Lock()
-		known, largest := b.spent, b.largest
+		spent, largest := b.spent, b.largest
 		var tokens, nano int64 // that are still expected
 		for f := range b.flights {
 			c := f.seen()
-			known.Add(c)
+			spent.Add(c)
 			largest = larger(largest, c)
 			tokens += max(0, f.expected-c.Input-c.Output)
 			nano += max(0, b.largest.Nano-c.Nano)
 		}
-		if over := b.limits.over(known, 0, 0); over != "" {
+		if exhausted := b.limits.over(spent, 0, 0); exhausted != "" {
 			b.mu.Unlock()
-			return string(over), nil
+			return string(exhausted), nil
 		}
-		if b.limits.over(known, tokens, nano) == "" { // always, if no other is under way
+		if b.limits.over(spent, tokens, nano) == "" { // always, if no other is under way
 			f := &flight{max(expected, largest.Input+largest.Output), seen}
 			b.flights[f] = true
 			b.mu.Unlock()

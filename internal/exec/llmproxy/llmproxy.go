@@ -89,21 +89,21 @@ type Meter struct {
 // New makes a meter, and reads the earlier lines of its file. The error says what is wrong with the config, without a
 // key.
 func New(c Config) (*Meter, error) {
-	at, err := url.Parse(c.Upstream)
-	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+	upstream, err := url.Parse(c.Upstream)
+	if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" {
 		return nil, errors.New("the meter: the provider's base URL is not an http or https URL with a host")
 	}
-	m := &Meter{keys: c.Keys, prices: c.Prices, at: at, touched: rate.Sometimes{Interval: time.Second}}
+	m := &Meter{keys: c.Keys, prices: c.Prices, at: upstream, touched: rate.Sometimes{Interval: time.Second}}
 	if m.file, err = os.OpenFile(dirfd.At(c.File), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, fmt.Errorf("the meter: %w", err)
 	}
-	had, err := io.ReadAll(m.file)
+	earlier, err := io.ReadAll(m.file)
 	if err != nil {
 		_ = m.file.Close()
 		return nil, fmt.Errorf("the meter: reading what was counted: %w", err)
 	}
 	var spent usage.Total
-	if n := spent.Read(had); n < len(had) { // a power cut has left half a line
+	if n := spent.Read(earlier); n < len(earlier) { // a power cut has left half a line
 		_, _ = m.file.Write([]byte("\n"))
 	}
 	spent.Refused = "" // this call may have another budget
@@ -176,16 +176,16 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if strings.HasSuffix(r.URL.Path, "/responses") {
-		if status, why := stays(r); why != "" {
-			tell(w, r, status, why)
+		if status, reason := stays(r); reason != "" {
+			tell(w, r, status, reason)
 			return
 		}
 	}
 	e := &exchange{heard: m.touch}
-	over, done := m.budget.admit(ctx, usage.Guess(max(r.ContentLength, 0)), func() usage.Call { return e.seen(m.prices) })
-	if over != "" {
-		m.note(usage.Call{Refused: over})
-		refuse(w, r, over)
+	exhausted, done := m.budget.admit(ctx, usage.Guess(max(r.ContentLength, 0)), func() usage.Call { return e.seen(m.prices) })
+	if exhausted != "" {
+		m.note(usage.Call{Refused: exhausted})
+		refuse(w, r, exhausted)
 		return
 	}
 	if done == nil { // the program has gone while it waited
@@ -241,7 +241,7 @@ func generates(r *http.Request) bool {
 
 // stays reads a request to OpenAI's responses. If it asks for work that goes on after the answer, whose cost nobody
 // would see, or if the meter can't read it, stays returns the status and the reason to refuse it with.
-func stays(r *http.Request) (status int, why string) {
+func stays(r *http.Request) (status int, reason string) {
 	if r.Header.Get("Content-Encoding") != "" {
 		return http.StatusUnsupportedMediaType, "pawl's meter takes requests that are not compressed."
 	}
@@ -262,7 +262,7 @@ func stays(r *http.Request) (status int, why string) {
 
 // inBackground reports whether a JSON object asks for work in the background. A provider may take any of several equal
 // keys, so none may ask for it.
-func inBackground(body []byte) (asks bool, err error) {
+func inBackground(body []byte) (background bool, err error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return false, errors.Join(err, errors.New("it is no object"))
@@ -277,11 +277,11 @@ func inBackground(body []byte) (asks bool, err error) {
 			return false, err
 		}
 		if key, _ := name.(string); strings.EqualFold(key, "background") && value != nil && value != false {
-			asks = true
+			background = true
 		}
 	}
 	_, err = d.Token()
-	return asks, err
+	return background, err
 }
 
 // keyHeaders are the headers with the providers' keys.
@@ -290,19 +290,19 @@ var keyHeaders = []string{"X-Api-Key", "Authorization", "X-Goog-Api-Key", "Api-K
 // known reports whether a request has one of the placeholders as its key.
 func (m *Meter) known(r *http.Request) bool {
 	for _, name := range keyHeaders {
-		if _, is := m.key(r.Header.Get(name)); is {
+		if _, ok := m.key(r.Header.Get(name)); ok {
 			return true
 		}
 	}
-	_, is := m.key(r.URL.Query().Get("key"))
-	return is
+	_, ok := m.key(r.URL.Query().Get("key"))
+	return ok
 }
 
 // key returns a header's value with the provider's key in place of the placeholder.
-func (m *Meter) key(value string) (with string, is bool) {
+func (m *Meter) key(value string) (key string, ok bool) {
 	for placeholder, key := range m.keys {
-		if before, is := strings.CutSuffix(value, placeholder); is && (before == "" || strings.EqualFold(before, "bearer ")) {
-			return before + key, true
+		if prefix, ok := strings.CutSuffix(value, placeholder); ok && (prefix == "" || strings.EqualFold(prefix, "bearer ")) {
+			return prefix + key, true
 		}
 	}
 	return value, false
@@ -318,12 +318,12 @@ func (m *Meter) rewrite(r *httputil.ProxyRequest) {
 		out.URL.RawPath = strings.TrimSuffix(m.at.EscapedPath(), "/") + r.In.URL.RawPath
 	}
 	for _, name := range keyHeaders {
-		if value, is := m.key(out.Header.Get(name)); is {
+		if value, ok := m.key(out.Header.Get(name)); ok {
 			out.Header.Set(name, value)
 		}
 	}
 	if q := out.URL.Query(); q.Has("key") {
-		if value, is := m.key(q.Get("key")); is {
+		if value, ok := m.key(q.Get("key")); ok {
 			q.Set("key", value)
 			out.URL.RawQuery = q.Encode()
 		}
@@ -337,17 +337,17 @@ func (m *Meter) rewrite(r *httputil.ProxyRequest) {
 
 // watch counts an answer as it passes.
 func (m *Meter) watch(r *http.Response) error {
-	e, is := r.Request.Context().Value(exchangeKey{}).(*exchange)
-	if !is {
+	e, ok := r.Request.Context().Value(exchangeKey{}).(*exchange)
+	if !ok {
 		return nil
 	}
 	e.status, e.header = r.StatusCode, r.Header
 	e.counter.Stream = strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream")
-	var to io.Writer = e
+	var dest io.Writer = e
 	if r.Header.Get("Content-Encoding") == "gzip" {
-		to = e.unpack()
+		dest = e.unpack()
 	}
-	var body io.Reader = passing{r.Body, to, e}
+	var body io.Reader = passing{r.Body, dest, e}
 	if e.status >= 400 { // Qwen Code hangs up at the status; read the reason before it does
 		begin, _ := io.ReadAll(io.LimitReader(body, maxBody)) // an error of the reader comes again with the rest
 		body = io.MultiReader(bytes.NewReader(begin), body)
@@ -393,15 +393,15 @@ type exchange struct {
 
 // unpack returns a writer for a compressed answer, whose uncompressed content it counts.
 func (e *exchange) unpack() io.Writer {
-	var from *io.PipeReader
-	from, e.packed = io.Pipe()
+	var source *io.PipeReader
+	source, e.packed = io.Pipe()
 	e.unpacked = make(chan struct{})
 	go func() {
 		defer close(e.unpacked)
-		if z, err := gzip.NewReader(from); err == nil {
+		if z, err := gzip.NewReader(source); err == nil {
 			_, _ = io.Copy(e, z)
 		}
-		_, _ = io.Copy(io.Discard, from)
+		_, _ = io.Copy(io.Discard, source)
 	}()
 	return e.packed
 }
@@ -443,7 +443,7 @@ func unreachable(w http.ResponseWriter, r *http.Request, err error) {
 		w.WriteHeader(http.StatusBadGateway)
 		return
 	}
-	if e, is := r.Context().Value(exchangeKey{}).(*exchange); is {
+	if e, ok := r.Context().Value(exchangeKey{}).(*exchange); ok {
 		e.status, e.body = http.StatusBadGateway, []byte(`{"message": "the provider could not be reached"}`)
 	}
 	tell(w, r, http.StatusBadGateway, "pawl's meter could not reach the provider: "+err.Error())

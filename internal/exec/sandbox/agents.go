@@ -18,23 +18,23 @@ type preference struct {
 
 // preferred returns the settings of a home without credentials: of git's settings the harmless ones, of others the
 // whole file or nothing.
-func preferred(home string) (all []preference) {
+func preferred(home string) (prefs []preference) {
 	for _, file := range preferences {
 		name := filepath.Join(home, file)
 		if text, err := os.ReadFile(name); err == nil && !credentials.Match(text) {
-			is := now(name)
-			all = append(all, preference{name, is, Place{Path: is.at, Access: Read}})
+			found := now(name)
+			prefs = append(prefs, preference{name, found, Place{Path: found.at, Access: Read}})
 		}
 	}
 	for _, file := range []string{".gitconfig", ".config/git/config"} {
 		name := filepath.Join(home, file)
-		is := now(name)
-		text, err := os.ReadFile(is.at)
+		found := now(name)
+		text, err := os.ReadFile(found.at)
 		if harmless := gitSettings(string(text)); err == nil && harmless != "" {
-			all = append(all, preference{name, is, Place{Path: is.at, Access: Copy, Text: harmless}})
+			prefs = append(prefs, preference{name, found, Place{Path: found.at, Access: Copy, Text: harmless}})
 		}
 	}
-	return all
+	return prefs
 }
 
 // agent adds what a program named in agent.use needs from the user's home: its sign-in, and the few settings without
@@ -43,25 +43,25 @@ func preferred(home string) (all []preference) {
 func (d *draft) agent(r Request, p agents.Program) {
 	for _, home := range d.homes {
 		for _, folder := range p.Writes {
-			at := filepath.Join(home, folder)
-			if have := d.find(at); have.at != "" && !d.holds(have.at) {
-				d.places, at = append(d.places, have.links...), have.at
+			path := filepath.Join(home, folder)
+			if have := d.find(path); have.at != "" && !d.holds(have.at) {
+				d.places, path = append(d.places, have.links...), have.at
 			}
-			place := Place{Path: at, Access: Empty}
+			place := Place{Path: path, Access: Empty}
 			if len(r.Layers) > 0 {
-				place = Place{Path: at, Access: Layer, Missing: true, Upper: filepath.Join(r.Layers[0], strings.ReplaceAll(strings.Trim(at, "/"), "/", "%")+".own")}
+				place = Place{Path: path, Access: Layer, Missing: true, Upper: filepath.Join(r.Layers[0], strings.ReplaceAll(strings.Trim(path, "/"), "/", "%")+".own")}
 			}
 			d.places = append(d.places, place)
 		}
 		for _, s := range p.Settings {
-			at := d.find(filepath.Join(home, s.File)).at
-			if text, err := os.ReadFile(at); err == nil {
-				own := s.Of(text)
+			path := d.find(filepath.Join(home, s.File)).at
+			if text, err := os.ReadFile(path); err == nil {
+				ours := s.Of(text)
 				if r.Metered {
-					own = p.Metering.Public(own)
+					ours = p.Metering.Public(ours)
 				}
-				if own != "" {
-					d.places = append(d.places, Place{Path: at, Access: Copy, Text: own})
+				if ours != "" {
+					d.places = append(d.places, Place{Path: path, Access: Copy, Text: ours})
 					d.names(filepath.Join(home, s.File))
 				}
 			}

@@ -18,18 +18,18 @@ const (
 
 // answers reports whether an engine or its UI answers a caller without its token: a gRPC call, with and without TLS, or
 // a call of the UI's API.
-func answers(at netip.AddrPort) bool {
+func answers(addr netip.AddrPort) bool {
 	h2, plain, secure := new(http.Protocols), new(http.Protocols), new(http.Protocols)
 	h2.SetUnencryptedHTTP2(true)
 	plain.SetHTTP1(true)
 	secure.SetHTTP2(true)
-	return asks(at, h2, "http", call) || asks(at, secure, "https", call) || asks(at, plain, "http", page)
+	return asks(addr, h2, "http", call) || asks(addr, secure, "https", call) || asks(addr, plain, "http", page)
 }
 
 // asks makes one request. It connects on the calling thread, which is in the sandbox; any thread may use an established
 // connection.
-func asks(at netip.AddrPort, p *http.Protocols, scheme string, request func(base string) *http.Request) bool {
-	conn, err := net.DialTimeout("tcp", at.String(), time.Second)
+func asks(addr netip.AddrPort, p *http.Protocols, scheme string, request func(base string) *http.Request) bool {
+	conn, err := net.DialTimeout("tcp", addr.String(), time.Second)
 	if err != nil {
 		return false
 	}
@@ -41,7 +41,7 @@ func asks(at netip.AddrPort, p *http.Protocols, scheme string, request func(base
 		DialContext:     func(context.Context, string, string) (net.Conn, error) { return conn, nil },
 	}
 	defer t.CloseIdleConnections()
-	r := request(scheme + "://" + at.String())
+	r := request(scheme + "://" + addr.String())
 	answer, err := t.RoundTrip(r)
 	if err != nil {
 		return false

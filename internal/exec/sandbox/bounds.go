@@ -191,14 +191,14 @@ func said(dir, file string) string {
 }
 
 // cgroups returns a cgroup and all cgroups in it, each before those in it. What can't be read is left out.
-func cgroups(top string) (all []string) {
+func cgroups(top string) (dirs []string) {
 	_ = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
-			all = append(all, path)
+			dirs = append(dirs, path)
 		}
 		return nil
 	})
-	return all
+	return dirs
 }
 
 // Close closes the files. The cgroups stay until RemoveBounds.
@@ -257,52 +257,52 @@ type hierarchy struct {
 }
 
 // hierarchies returns those of this machine (proc_pid_mountinfo(5)).
-func hierarchies() (all []hierarchy) {
+func hierarchies() (found []hierarchy) {
 	text, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(text)) {
 		mount, kind, _ := strings.Cut(line, " - ")
-		of, is := strings.Fields(mount), strings.Fields(kind)
-		if len(of) < 5 || len(is) < 3 || is[0] != "cgroup" && is[0] != "cgroup2" {
+		mountFields, kindFields := strings.Fields(mount), strings.Fields(kind)
+		if len(mountFields) < 5 || len(kindFields) < 3 || kindFields[0] != "cgroup" && kindFields[0] != "cgroup2" {
 			continue
 		}
-		all = append(all, hierarchy{at: of[4], root: of[3], second: is[0] == "cgroup2", options: strings.Split(is[2], ",")})
+		found = append(found, hierarchy{at: mountFields[4], root: mountFields[3], second: kindFields[0] == "cgroup2", options: strings.Split(kindFields[2], ",")})
 	}
-	return all
+	return found
 }
 
 // parentsOf returns the cgroups in which a new one with this controller may be possible, the nearest first: this
 // process's own and, with version 2, its parents, because a cgroup that has processes can't be divided. It does not go
 // above a cgroup whose memory is limited more than that of its parents.
 func parentsOf(controller string) (parents []string, second bool, err error) {
-	own := map[string]string{} // this process's cgroup for each controller of version 1, and as "" for version 2
+	cgroupOf := map[string]string{} // this process's cgroup for each controller of version 1, and as "" for version 2
 	for line := range strings.SplitSeq(said("/proc/self", "cgroup"), "\n") {
 		if parts := strings.SplitN(line, ":", 3); len(parts) == 3 {
-			for of := range strings.SplitSeq(parts[1], ",") {
-				own[of] = parts[2]
+			for controller := range strings.SplitSeq(parts[1], ",") {
+				cgroupOf[controller] = parts[2]
 			}
 		}
 	}
-	at := func(h hierarchy, of string) string {
-		if own[of] == "" {
+	pathOf := func(h hierarchy, controller string) string {
+		if cgroupOf[controller] == "" {
 			return ""
 		}
-		return filepath.Join(h.at, strings.TrimPrefix(own[of], h.root))
+		return filepath.Join(h.at, strings.TrimPrefix(cgroupOf[controller], h.root))
 	}
-	all := hierarchies()
-	for _, h := range all {
-		if dir := at(h, controller); !h.second && slices.Contains(h.options, controller) && dir != "" {
+	found := hierarchies()
+	for _, h := range found {
+		if dir := pathOf(h, controller); !h.second && slices.Contains(h.options, controller) && dir != "" {
 			return []string{dir}, false, nil
 		}
 	}
-	for _, h := range all {
+	for _, h := range found {
 		if !h.second {
 			continue
 		}
-		for dir := at(h, ""); within(dir, h.at) && dir != ""; dir = filepath.Dir(dir) {
+		for dir := pathOf(h, ""); within(dir, h.at) && dir != ""; dir = filepath.Dir(dir) {
 			if slices.Contains(strings.Fields(said(dir, "cgroup.subtree_control")), controller) {
 				parents = append(parents, dir)
 			}
-			if most := said(dir, "memory.max"); dir == h.at || most != "" && most != "max" {
+			if limit := said(dir, "memory.max"); dir == h.at || limit != "" && limit != "max" {
 				break
 			}
 		}
@@ -327,32 +327,32 @@ const outgrowName = "pawl-sandbox-outgrow"
 
 // outgrow is the part of Outgrows that Main runs, in a process of its own: a thread that has joined a cgroup can't leave
 // it. It joins through the files from descriptor 3 on, and then uses too much. It ends with 0 if nothing keeps it from that.
-func outgrow(what string, joining int) {
+func outgrow(bound string, joining int) {
 	runtime.LockOSThread() // on a busy machine, joining takes long enough for another thread to go on
 	for i := range joining {
 		if _, err := unix.Write(3+i, []byte("0")); err != nil {
 			os.Exit(0)
 		}
 	}
-	if what == processBound {
+	if bound == processBound {
 		if _, err := syscall.ForkExec("/proc/self/exe", []string{outgrowName, "", "0"}, nil); err != nil {
 			os.Exit(1)
 		}
 	}
-	if what != memoryBound {
+	if bound != memoryBound {
 		os.Exit(0)
 	}
-	for i, all := 0, make([]byte, tooMuch); i < len(all); i += os.Getpagesize() {
-		all[i] = 1
+	for i, memory := 0, make([]byte, tooMuch); i < len(memory); i += os.Getpagesize() {
+		memory[i] = 1
 	}
 	os.Exit(0)
 }
 
 // Outgrows tries whether a process in cgroups like the token's can exceed a small limit of memory or processes.
-func Outgrows(token, what string) (outgrew bool) {
+func Outgrows(token, bound string) (outgrew bool) {
 	token += ", tried"
 	limits := Limits{Memory: tooMuch / 4}
-	if what == processBound {
+	if bound == processBound {
 		limits = Limits{Processes: 1}
 	}
 	b, err := NewBounds(token, limits)
@@ -373,7 +373,7 @@ func Outgrows(token, what string) (outgrew bool) {
 	files = append(files, list.Map(b.joining, func(tasks *os.File) uintptr { return tasks.Fd() })...)
 	var attributes syscall.SysProcAttr
 	b.Begin(&attributes)
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{outgrowName, what, strconv.Itoa(len(b.joining))},
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{outgrowName, bound, strconv.Itoa(len(b.joining))},
 		&syscall.ProcAttr{Env: []string{"GOMAXPROCS=1"}, Files: files, Sys: &attributes})
 	if err != nil {
 		return !errors.Is(err, syscall.EAGAIN)

@@ -29,13 +29,13 @@ type standing struct {
 
 // expects records that a path in the sandbox must show what another path on this machine has, looked up through the
 // folders that pawl holds.
-func (e *entry) expects(path, of string) {
-	at := dirfd.At(of)
-	if at == of {
+func (e *entry) expects(path, source string) {
+	opened := dirfd.At(source)
+	if opened == source {
 		return
 	}
 	var st unix.Stat_t
-	_ = unix.Stat(at, &st) // a missing file has no identity to check
+	_ = unix.Stat(opened, &st) // a missing file has no identity to check
 	e.Stands = append(e.Stands, standing{path, uint64(st.Dev), st.Ino})
 }
 
@@ -65,10 +65,10 @@ func (p Policy) wrap(first entry, dir string, command ...string) (string, []stri
 	}
 	for i, place := range p.Places {
 		info, err := os.Stat(dirfd.At(place.Path))
-		there := err == nil
+		ok := err == nil
 		// bubblewrap would follow a link that an agent put into its layer, while it still sees the whole machine.
 		if around := covering(p.Places[:i], filepath.Dir(place.Path)); around.Access == Layer && around.Upper != "" && place.Access != Link {
-			dir := place.Access == Empty || place.Access == Layer || there && info.IsDir()
+			dir := place.Access == Empty || place.Access == Layer || ok && info.IsDir()
 			if mountPoint(dirfd.At(filepath.Join(around.Upper, upper)), strings.TrimPrefix(place.Path, around.Path), dir) != nil {
 				continue
 			}
@@ -87,7 +87,7 @@ func (p Policy) wrap(first entry, dir string, command ...string) (string, []stri
 			}
 		case place.Access == Layer:
 			wrapped = append(wrapped, "--tmpfs", place.Path)
-		case !there: // removed since the policy was made
+		case !ok: // removed since the policy was made
 		case place.Text != "": // part of a file can't be shown without a descriptor to pass on
 		case place.Access == Write:
 			wrapped = append(wrapped, "--bind", place.Path, place.Path)
@@ -105,7 +105,7 @@ func (p Policy) wrap(first entry, dir string, command ...string) (string, []stri
 		wrapped = append(wrapped, "--chdir", dir)
 	}
 	self, _ := os.Readlink("/proc/self/exe") // without /proc, nothing can be started
-	says, _ := json.Marshal(first)           // all of it can be encoded
-	wrapped = append(wrapped, "--ro-bind", self, self, "--remount-ro", "/", "--", self, entryName, string(says))
+	encoded, _ := json.Marshal(first)        // all of it can be encoded
+	wrapped = append(wrapped, "--ro-bind", self, self, "--remount-ro", "/", "--", self, entryName, string(encoded))
 	return p.Machine.Bwrap, append(wrapped, command...)
 }

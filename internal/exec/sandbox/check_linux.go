@@ -25,10 +25,10 @@ func Answer(p Policy, asked []Question) (found []Finding, err error) {
 	if p.Machine.Files != ByBwrap {
 		return tried(asked), nil
 	}
-	in := must.Have(json.Marshal(asked)) // only plain values are in it; one argument would not take thousands of questions
+	encoded := must.Have(json.Marshal(asked)) // only plain values are in it; one argument would not take thousands of questions
 	path, argv := p.wrap(entry{}, "")
 	cmd := exec.Command(path)
-	cmd.Args, cmd.Env, cmd.Stdin = argv, []string{"GOMAXPROCS=1"}, bytes.NewReader(in)
+	cmd.Args, cmd.Env, cmd.Stdin = argv, []string{"GOMAXPROCS=1"}, bytes.NewReader(encoded)
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, err
@@ -47,13 +47,13 @@ func (q Question) done() bool {
 	case Writing:
 		return writes(q.Target)
 	case Connecting:
-		at, err := netip.ParseAddrPort(q.Target)
-		return err == nil && connects(at)
+		addr, err := netip.ParseAddrPort(q.Target)
+		return err == nil && connects(addr)
 	case Through:
 		return throughProxy(q.Target)
 	case Asking:
-		at, err := netip.ParseAddrPort(q.Target)
-		return err == nil && answers(at)
+		addr, err := netip.ParseAddrPort(q.Target)
+		return err == nil && answers(addr)
 	case Dialing:
 		conn, err := net.DialTimeout("unix", q.Target, time.Second)
 		if err == nil {
@@ -105,14 +105,14 @@ func writes(path string) bool {
 }
 
 // throughProxy asks the room's proxy for a connection. Another thread answers it.
-func throughProxy(to string) bool {
+func throughProxy(target string) bool {
 	conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(egress.Port)), time.Second)
 	if err != nil {
 		return false
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := fmt.Fprintf(conn, "CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", to); err != nil {
+	if _, err := fmt.Fprintf(conn, "CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", target); err != nil {
 		return false
 	}
 	answer := make([]byte, len("HTTP/1.1 200"))
@@ -121,15 +121,15 @@ func throughProxy(to string) bool {
 }
 
 // connects tries TCP, TCP with data in its first packet, and multipath TCP, which the kernel checks by different rules.
-func connects(at netip.AddrPort) bool {
-	return tries(at, unix.IPPROTO_TCP, false) || tries(at, unix.IPPROTO_TCP, true) || tries(at, unix.IPPROTO_MPTCP, false)
+func connects(addr netip.AddrPort) bool {
+	return tries(addr, unix.IPPROTO_TCP, false) || tries(addr, unix.IPPROTO_TCP, true) || tries(addr, unix.IPPROTO_MPTCP, false)
 }
 
-func tries(at netip.AddrPort, protocol int, fast bool) bool {
+func tries(addr netip.AddrPort, protocol int, fast bool) bool {
 	family := unix.AF_INET
-	var to unix.Sockaddr = &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().Unmap().As4()}
-	if at.Addr().Is6() && !at.Addr().Is4In6() {
-		family, to = unix.AF_INET6, &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
+	var sockaddr unix.Sockaddr = &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().Unmap().As4()}
+	if addr.Addr().Is6() && !addr.Addr().Is4In6() {
+		family, sockaddr = unix.AF_INET6, &unix.SockaddrInet6{Port: int(addr.Port()), Addr: addr.Addr().As16()}
 	}
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
 	if err != nil {
@@ -137,9 +137,9 @@ func tries(at netip.AddrPort, protocol int, fast bool) bool {
 	}
 	defer unix.Close(fd)
 	if fast {
-		err = unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, to)
+		err = unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, sockaddr)
 	} else {
-		err = unix.Connect(fd, to)
+		err = unix.Connect(fd, sockaddr)
 	}
 	if err == nil {
 		return true

@@ -36,11 +36,11 @@ type Facts struct {
 // Claims returns the sentences about a sandbox, in the order of the contract (E6).
 func Claims(f Facts) []Claim {
 	m := f.Policy.Machine
-	by, written, inRepo := string(m.Files), "", ""
+	means, written, inRepo := string(m.Files), "", ""
 	for _, path := range f.Allow {
-		if at, around := f.Policy.granted(path); at != "" && around.Access == Write {
+		if grantedPath, around := f.Policy.granted(path); grantedPath != "" && around.Access == Write {
 			written = " (but for what sandbox.allow lets them write)"
-			if within(at, f.Repo) && f.Repo != "" {
+			if within(grantedPath, f.Repo) && f.Repo != "" {
 				inRepo = written
 			}
 		}
@@ -50,7 +50,7 @@ func Claims(f Facts) []Claim {
 		caches = "empty caches of the loop's own"
 	}
 	files := Claim{
-		Holds: "sandbox, by " + by + ": agent and commands see the system's folders, toolchains and harmless settings in your home, and what the spec names, read-only; " + caches + "; and nothing else of this machine" + written + ": not $PAWL_HOME, not the rest of your home, not other programs' sockets",
+		Holds: "sandbox, by " + means + ": agent and commands see the system's folders, toolchains and harmless settings in your home, and what the spec names, read-only; " + caches + "; and nothing else of this machine" + written + ": not $PAWL_HOME, not the rest of your home, not other programs' sockets",
 		Fails: "NO SANDBOX FOR FILES: agent and commands could reach $PAWL_HOME, your home or other programs' sockets",
 	}
 	for _, path := range f.Private {
@@ -59,48 +59,48 @@ func Claims(f Facts) []Claim {
 	for _, path := range f.Sockets {
 		files.Asked = append(files.Asked, Question{Dialing, path})
 	}
-	all := []Claim{files}
+	claims := []Claim{files}
 	if f.Repo != "" {
-		all = append(all, Claim{
-			Holds: "sandbox, by " + by + ": your repository can be read but not written" + inRepo,
+		claims = append(claims, Claim{
+			Holds: "sandbox, by " + means + ": your repository can be read but not written" + inRepo,
 			Fails: "YOUR REPOSITORY CAN BE WRITTEN by agent and commands",
 			Asked: []Question{{Writing, f.Repo}, {Writing, f.Repo + "/.git"}},
 		})
 	}
 	network := Claim{Fails: "THE ENGINE CAN BE REACHED: agent and commands could answer a gate"}
 	// A command that can read files can read the token.
-	asks := f.Policy.Network == Open && f.Auth && m.Files != ByNothing
+	engineAsks := f.Policy.Network == Open && f.Auth && m.Files != ByNothing
 	network.Open = f.Policy.Network == Open
 	switch {
-	case asks:
+	case engineAsks:
 		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach every service here and elsewhere; the engine and its UI answer nobody without pawl's token, which is out of their reach, but an agent could still answer its own gates through another program that reads your files"
 	case f.Policy.Network == Open && len(f.Policy.Closed) == 0:
 		network.Holds = "THE NETWORK IS THIS MACHINE'S, and no port of Temporal's could be closed: an agent could answer its own gates"
 	case f.Policy.Network == Open:
 		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach every service here and elsewhere; only Landlock closes ports of the engine, its UI and the stewards' triggers (no connection to port " + ports(f.Policy.Closed) + "), so through another port of the engine, such as its HTTP API, or another program, an agent could answer its own gates"
 	case f.Policy.Network == None:
-		network.Holds = "sandbox, by " + by + ": a network of their own, with no way out"
+		network.Holds = "sandbox, by " + means + ": a network of their own, with no way out"
 	default:
-		network.Holds = "sandbox, by " + by + ": a network of their own, whose only way out is pawl's proxy, which lets " + wanted(f.Policy)
+		network.Holds = "sandbox, by " + means + ": a network of their own, whose only way out is pawl's proxy, which lets " + wanted(f.Policy)
 	}
-	for _, at := range f.Engine {
-		if _, err := netip.ParseAddrPort(at); err == nil { // a name is useless without a resolver
+	for _, address := range f.Engine {
+		if _, err := netip.ParseAddrPort(address); err == nil { // a name is useless without a resolver
 			deed := Connecting
-			if asks {
+			if engineAsks {
 				deed = Asking
 			}
-			network.Asked = append(network.Asked, Question{deed, at})
+			network.Asked = append(network.Asked, Question{deed, address})
 		}
 		if f.Policy.Network == Filtered {
-			network.Asked = append(network.Asked, Question{Through, at})
+			network.Asked = append(network.Asked, Question{Through, address})
 		}
 	}
-	all = append(all, network)
+	claims = append(claims, network)
 	apart := "sandbox: no other process can be seen, signalled or traced, pawl's included"
 	if m.Landlock < landlockScope {
 		apart = "sandbox: no other process can be seen or traced; signals can be sent to the loop's supervisor, which drops them"
 	}
-	all = append(all, Claim{
+	claims = append(claims, Claim{
 		Holds: apart,
 		Fails: "PROCESSES ARE NOT SEPARATE: agent and commands could end or trace pawl's processes; pawl starts again what they end",
 		Asked: []Question{{Mingling, ""}},
@@ -110,26 +110,26 @@ func Claims(f Facts) []Claim {
 		Fails: "EVERY KERNEL CALL IS OPEN to agent and commands",
 		Asked: []Question{{Calling, ""}},
 	}
-	return append(append(all, calls), bounds(f)...)
+	return append(append(claims, calls), bounds(f)...)
 }
 
 // Grants says what each path of sandbox.allow gives access to.
 func Grants(p Policy, allow []string) (lines []string) {
 	for _, path := range allow {
-		at, around := p.granted(path)
-		is := path
-		if at != "" && at != path {
-			is += " (" + at + ")"
+		grantedPath, around := p.granted(path)
+		shown := path
+		if grantedPath != "" && grantedPath != path {
+			shown += " (" + grantedPath + ")"
 		}
 		switch {
-		case at == "":
+		case grantedPath == "":
 			lines = append(lines, "agent and commands may write "+path+" if it exists when they start (now it does not)")
 		case around.Access == Write:
-			lines = append(lines, "agent and commands may write "+is)
+			lines = append(lines, "agent and commands may write "+shown)
 		case around.Access == Read:
-			lines = append(lines, "agent and commands can read "+is+", but not write it, although sandbox.allow names it")
+			lines = append(lines, "agent and commands can read "+shown+", but not write it, although sandbox.allow names it")
 		default:
-			lines = append(lines, "agent and commands do not reach "+is+", although sandbox.allow names it")
+			lines = append(lines, "agent and commands do not reach "+shown+", although sandbox.allow names it")
 		}
 	}
 	return lines
@@ -141,25 +141,25 @@ const maxNamed = 10
 // Named returns, in sentences, what commands can read because the spec names it: by policy p, but not by the policy
 // that the same loop would have without named paths.
 func Named(p, unnamed Policy) (lines []string) {
-	more := 0
+	hidden := 0
 	for _, l := range p.Places {
 		if l.Access != Read || covering(unnamed.Places, l.Path).Access >= Read {
 			continue
 		}
-		if more++; len(lines) < maxNamed {
+		if hidden++; len(lines) < maxNamed {
 			lines = append(lines, "agent and commands can read "+l.Path+", since the spec names it or a program in it")
 		}
 	}
-	if more -= len(lines); more > 0 {
-		lines = append(lines, fmt.Sprintf("agent and commands can read %d more that the spec names", more))
+	if hidden -= len(lines); hidden > 0 {
+		lines = append(lines, fmt.Sprintf("agent and commands can read %d more that the spec names", hidden))
 	}
 	return lines
 }
 
 // granted returns where a path of sandbox.allow is, "" if it does not exist, and the place that it is in.
-func (p Policy) granted(path string) (at string, around Place) {
-	at = resolved(allowed(path, homes()))
-	return at, covering(p.Places, at)
+func (p Policy) granted(path string) (grantedPath string, around Place) {
+	grantedPath = resolved(allowed(path, homes()))
+	return grantedPath, covering(p.Places, grantedPath)
 }
 
 // The sentences of the contract about a limit that can't be kept.
@@ -214,8 +214,8 @@ func wanted(p Policy) string {
 	return "connections through to these hosts alone: " + strings.Join(p.Egress.Hosts, ", ") + "; and never to this host, cloud metadata, the engine and its UI, or the repository's remote"
 }
 
-func ports(all []int) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]")
+func ports(numbers []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
 }
 
 // Said returns the sentences that may be said after the findings, and the claims that do not hold. A claim without
@@ -264,9 +264,9 @@ func (c Claim) holds(failed map[Question]bool) bool {
 }
 
 // Asked returns the questions of all claims.
-func Asked(claims []Claim) (all []Question) {
+func Asked(claims []Claim) (questions []Question) {
 	for _, c := range claims {
-		all = append(all, c.Asked...)
+		questions = append(questions, c.Asked...)
 	}
-	return all
+	return questions
 }

@@ -202,9 +202,9 @@ func gather(places []Place, kept shelved, folders dirfd.Folders) (pieces []piece
 // estranged reports whether a path is in one of the public places that need no masks, and not in another place inside
 // that.
 func estranged(apart, places []Place, path string) bool {
-	in := covering(apart, path)
-	return in.Path != "" && !slices.ContainsFunc(places, func(p Place) bool {
-		return p.Access != Hidden && p.Access != Link && len(p.Path) > len(in.Path) && within(path, p.Path)
+	cover := covering(apart, path)
+	return cover.Path != "" && !slices.ContainsFunc(places, func(p Place) bool {
+		return p.Access != Hidden && p.Access != Link && len(p.Path) > len(cover.Path) && within(path, p.Path)
 	})
 }
 
@@ -221,25 +221,25 @@ func (p piece) put(root newRoot) error {
 	case Hidden:
 		return p.hide(root)
 	}
-	at, err := root.at(p.Path, p.info == nil || p.info.IsDir())
+	spot, err := root.at(p.Path, p.info == nil || p.info.IsDir())
 	switch {
 	case err != nil:
 		return err
 	case p.Access == Empty && (p.Path == "/run" || p.Path == "/dev"):
-		return memory(at.path(), "mode=0755")
+		return memory(spot.path(), "mode=0755")
 	case p.Access == Empty:
-		return memory(at.path(), "mode=1777")
+		return memory(spot.path(), "mode=1777")
 	case p.Access == Layer && p.tree < 0:
-		return p.overlay(at.path())
-	case p.Apart && p.apart(at.path()) == nil:
-		return unix.MountSetattr(at.in, at.name, unix.AT_SYMLINK_NOFOLLOW, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+		return p.overlay(spot.path())
+	case p.Apart && p.apart(spot.path()) == nil:
+		return unix.MountSetattr(spot.in, spot.name, unix.AT_SYMLINK_NOFOLLOW, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 	}
-	return unix.MoveMount(p.tree, "", at.in, at.name, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	return unix.MoveMount(p.tree, "", spot.in, spot.name, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
 // apart shows a folder through an overlay of its own, so that its sockets, pipes and locks are not those of the
 // machine's folder. It fails if something is mounted in the folder, because an overlay would not show that.
-func (p piece) apart(at string) error {
+func (p piece) apart(path string) error {
 	mounted, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil || bytes.Contains(mounted, []byte(" "+p.Path+"/")) {
 		return errors.Join(err, unix.EBUSY)
@@ -254,7 +254,7 @@ func (p piece) apart(at string) error {
 	}
 	// The overlay keeps what is mounted there. Over a folder that is removed it could list nothing.
 	defer unix.Unmount(nothing, unix.MNT_DETACH)
-	return unix.Mount("pawl", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "lowerdir="+escaped(p.from)+":"+nothing)
+	return unix.Mount("pawl", path, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "lowerdir="+escaped(p.from)+":"+nothing)
 }
 
 // hide closes a place that a surrounding place shows.
@@ -284,10 +284,10 @@ func (p piece) hide(root newRoot) error {
 }
 
 // through returns the place with the folders of its layer replaced by at.
-func (p Place) through(at func(path string) string) Place {
-	p.Upper, p.Lower = at(p.Upper), slices.Clone(p.Lower)
+func (p Place) through(translate func(path string) string) Place {
+	p.Upper, p.Lower = translate(p.Upper), slices.Clone(p.Lower)
 	for i, dir := range p.Lower {
-		p.Lower[i] = at(dir)
+		p.Lower[i] = translate(dir)
 	}
 	return p
 }
@@ -305,9 +305,9 @@ func opaque(path string) bool {
 
 // overlay mounts a layer over what is below. If there is nothing below, or the machine has no overlays, the command
 // sees only the layer. It never sees the layer's own folder, so it can't redirect it.
-func (p Place) overlay(at string) error {
+func (p Place) overlay(path string) error {
 	if p.Upper == "" {
-		return memory(at, "mode=0755")
+		return memory(path, "mode=0755")
 	}
 	up, work := filepath.Join(p.Upper, upper), filepath.Join(p.Upper, working)
 	if err := os.MkdirAll(up, 0o755); err != nil {
@@ -319,22 +319,22 @@ func (p Place) overlay(at string) error {
 			lower = append(lower, dir)
 		}
 	}
-	if len(lower) > 0 && os.MkdirAll(work, 0o755) == nil && mountOverlay(at, lower, up, work) == nil {
+	if len(lower) > 0 && os.MkdirAll(work, 0o755) == nil && mountOverlay(path, lower, up, work) == nil {
 		return nil
 	}
-	if err := unix.Mount(up, at, "", unix.MS_BIND, ""); err != nil {
+	if err := unix.Mount(up, path, "", unix.MS_BIND, ""); err != nil {
 		return err
 	}
-	return unix.MountSetattr(unix.AT_FDCWD, at, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
+	return unix.MountSetattr(unix.AT_FDCWD, path, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
 }
 
 // mountOverlay mounts an overlay over the folders in lower, the uppermost first.
-func mountOverlay(at string, lower []string, up, work string) error {
+func mountOverlay(path string, lower []string, up, work string) error {
 	options := "index=off,xino=off,metacopy=off,lowerdir=" + strings.Join(list.Map(lower, escaped), ":") + ",upperdir=" + escaped(up) + ",workdir=" + escaped(work)
 	if os.Getuid() != 0 {
 		options += ",userxattr"
 	}
-	return unix.Mount("pawl", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options)
+	return unix.Mount("pawl", path, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options)
 }
 
 // escaped returns a path in the form of overlay's mount options.
@@ -345,8 +345,8 @@ func escaped(path string) string {
 // furnish adds what is made and not taken from the machine: terminals, and the links to a process's own files.
 func furnish() error {
 	dev := filepath.Join(staging, "dev")
-	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
-		if err := os.Symlink(to, filepath.Join(dev, name)); err != nil {
+	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
+		if err := os.Symlink(target, filepath.Join(dev, name)); err != nil {
 			return err
 		}
 	}
@@ -360,9 +360,9 @@ func furnish() error {
 }
 
 // memory mounts an empty folder in memory.
-func memory(at, options string) error {
-	if err := unix.Mount("pawl", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
-		return fmt.Errorf("an empty folder at %s: %w", at, err)
+func memory(path, options string) error {
+	if err := unix.Mount("pawl", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		return fmt.Errorf("an empty folder at %s: %w", path, err)
 	}
 	return nil
 }
@@ -389,10 +389,10 @@ func openTree(path string, recursive uint, attributes uint64) (int, error) {
 
 // dropCapabilities removes the capabilities that could undo the sandbox: mounting, tracing, loading code into the
 // kernel.
-func dropCapabilities(all bool) {
+func dropCapabilities(every bool) {
 	var spared uint64 // a bit for each
 	for _, c := range kept {
-		if !all {
+		if !every {
 			spared |= 1 << c.number
 		}
 	}

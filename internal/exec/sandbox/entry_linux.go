@@ -31,11 +31,11 @@ func (e entry) enter(command []string) error {
 		return err
 	}
 	rights, err := e.prepared()
-	says := ""
+	message := ""
 	if err != nil {
-		says = err.Error()
+		message = err.Error()
 	}
-	if err := errors.Join(err, unix.Sendmsg(entryFD, []byte("."+says), rights, nil, 0)); err != nil {
+	if err := errors.Join(err, unix.Sendmsg(entryFD, []byte("."+message), rights, nil, 0)); err != nil {
 		return err
 	}
 	unix.CloseOnExec(entryFD)
@@ -66,10 +66,10 @@ func (e entry) prepared() (rights []byte, err error) {
 
 // Begun waits until a command begins in the sandbox, and returns the listener that it passes on, nil for none. An error
 // says that it has not begun: bubblewrap could not make the sandbox, or made another one than was wanted.
-func Begun(from *os.File) (net.Listener, error) {
-	defer from.Close()
+func Begun(pipe *os.File) (net.Listener, error) {
+	defer pipe.Close()
 	data, rights := make([]byte, 1024), make([]byte, unix.CmsgSpace(4))
-	conn, err := net.FileConn(from)
+	conn, err := net.FileConn(pipe)
 	if err != nil {
 		return nil, err
 	}

@@ -85,12 +85,14 @@ const (
 // filter returns the program for the kernel. A filter can't see what clone3 is asked for, and programs do without it,
 // as in containers. It is allowed if a process has to be started in a cgroup with it.
 func filter(begins bool) []unix.SockFilter {
-	load := func(at uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+	load := func(offset uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 	}
-	ret := func(what uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: what} }
-	jump := func(how uint16, k uint32, yes, no int) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_JMP | how | unix.BPF_K, Jt: uint8(yes), Jf: uint8(no), K: k}
+	ret := func(action uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
+	}
+	jump := func(condition uint16, k uint32, yes, otherwise int) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | condition | unix.BPF_K, Jt: uint8(yes), Jf: uint8(otherwise), K: k}
 	}
 	f := []unix.SockFilter{load(archAt), jump(unix.BPF_JEQ, auditArch, 1, 0), ret(absent), load(numberAt)}
 	var special []uintptr
@@ -115,19 +117,19 @@ func filter(begins bool) []unix.SockFilter {
 		}
 		special = append(special, r.calls...)
 	}
-	all := slices.Concat(calls, ownCalls, nested, special)
+	numbers := slices.Concat(calls, ownCalls, nested, special)
 	if begins {
-		all = append(all, unix.SYS_CLONE3)
+		numbers = append(numbers, unix.SYS_CLONE3)
 	}
-	slices.Sort(all)
-	all = slices.Compact(all)
-	for i := 0; i < len(all); {
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
+	for i := 0; i < len(numbers); {
 		last := i
-		for last+1 < len(all) && all[last+1] == all[last]+1 {
+		for last+1 < len(numbers) && numbers[last+1] == numbers[last]+1 {
 			last++
 		}
 		// From all[i] to all[last].
-		f = append(f, jump(unix.BPF_JGE, uint32(all[i]), 0, 2), jump(unix.BPF_JGT, uint32(all[last]), 1, 0), ret(unix.SECCOMP_RET_ALLOW))
+		f = append(f, jump(unix.BPF_JGE, uint32(numbers[i]), 0, 2), jump(unix.BPF_JGT, uint32(numbers[last]), 1, 0), ret(unix.SECCOMP_RET_ALLOW))
 		i = last + 1
 	}
 	return append(f, ret(absent))

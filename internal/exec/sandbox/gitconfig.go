@@ -24,7 +24,7 @@ var (
 // gitSettings returns the harmless settings, in git's own format.
 func gitSettings(text string) string {
 	var out strings.Builder
-	in, continues := "", false
+	name, continues := "", false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		part := continues // a continued value is kept or dropped with its first line
@@ -33,16 +33,16 @@ func gitSettings(text string) string {
 			continue
 		}
 		if m := section.FindStringSubmatch(line); m != nil {
-			in, line = strings.ToLower(m[1]), m[3]
+			name, line = strings.ToLower(m[1]), m[3]
 			if m[2] != "" { // a section about one remote, server or filter
-				in = ""
+				name = ""
 			}
 		}
 		m := setting.FindStringSubmatch(line)
-		if m == nil || continues || !slices.Contains(harmlessSettings, in+"."+strings.ToLower(m[1])) {
+		if m == nil || continues || !slices.Contains(harmlessSettings, name+"."+strings.ToLower(m[1])) {
 			continue
 		}
-		out.WriteString("[" + in + "]\n\t" + strings.TrimSpace(line) + "\n")
+		out.WriteString("[" + name + "]\n\t" + strings.TrimSpace(line) + "\n")
 	}
 	return out.String()
 }

@@ -58,8 +58,8 @@ func (r *recent[V]) of(question string, answer func(string) V) V {
 	if r.all == nil || time.Since(r.since) > r.life {
 		r.since, r.all = time.Now(), map[string]V{}
 	}
-	v, known := r.all[question]
-	if !known {
+	v, ok := r.all[question]
+	if !ok {
 		v = answer(question)
 		r.all[question] = v
 	}

@@ -23,14 +23,14 @@ func Promote(from, to string) error {
 		return nil
 	}
 	for _, slot := range slots {
-		up, into := filepath.Join(from, slot.Name(), upper), filepath.Join(to, slot.Name(), upper)
+		up, dest := filepath.Join(from, slot.Name(), upper), filepath.Join(to, slot.Name(), upper)
 		if slot.Name() == missing {
-			into = to
+			dest = to
 		} else if err == nil {
 			err = unlock(up)
 		}
 		if err == nil {
-			err = merge(up, into)
+			err = merge(up, dest)
 		}
 	}
 	if err == nil {
@@ -73,7 +73,7 @@ func merge(from, to string) error {
 		if err := unlock(above); err != nil {
 			return err
 		}
-		if there, none := os.Lstat(below); none == nil && there.IsDir() && !opaque(above) {
+		if info, none := os.Lstat(below); none == nil && info.IsDir() && !opaque(above) {
 			err = merge(above, below)
 		} else {
 			err = replace(above, below)

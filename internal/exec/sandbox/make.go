@@ -138,15 +138,15 @@ type draft struct {
 // find is look for a path that may lead through folders in which commands can change names. It ignores a symlink
 // there that leads out of its folder, because an earlier command may have planted it.
 func (d *draft) find(path string) glance {
-	is := d.look(path)
-	for _, l := range is.links {
+	found := d.look(path)
+	for _, l := range found.links {
 		for _, dir := range d.loose {
-			if within(l.Path, dir) && !within(is.at, dir) {
+			if within(l.Path, dir) && !within(found.at, dir) {
 				return glance{}
 			}
 		}
 	}
-	return is
+	return found
 }
 
 // Make returns the policy of a command. For the same path, later places override earlier ones, and the innermost place
@@ -154,8 +154,8 @@ func (d *draft) find(path string) glance {
 func Make(r Request) Policy {
 	d := draft{places: make([]Place, 0, 256), own: resolved(r.Home), homes: homes(), look: lately}
 	for _, path := range slices.Concat(r.Allow, r.Own) {
-		if at := resolved(allowed(path, d.homes)); at != "" {
-			d.loose = append(d.loose, at)
+		if file := resolved(allowed(path, d.homes)); file != "" {
+			d.loose = append(d.loose, file)
 		}
 	}
 	value := Values(r.Env)
@@ -163,8 +163,8 @@ func Make(r Request) Policy {
 		d.places = append(d.places, Place{Path: dir, Access: Empty})
 	}
 	for _, name := range scratchVariables {
-		if is := d.find(value[name]); is.at != "" && !d.holds(is.at) {
-			d.places = append(append(d.places, is.links...), Place{Path: is.at, Access: Empty})
+		if found := d.find(value[name]); found.at != "" && !d.holds(found.at) {
+			d.places = append(append(d.places, found.links...), Place{Path: found.at, Access: Empty})
 		}
 	}
 	d.add(Read, system...)
@@ -190,8 +190,8 @@ func Make(r Request) Policy {
 	d.look = now
 	for _, path := range r.Allow {
 		path = allowed(path, d.homes)
-		if at := d.find(path).at; at != "" { // with everything in it, except homes and scratch folders
-			d.places = slices.DeleteFunc(d.places, func(p Place) bool { return p.Access == Read && within(p.Path, at) })
+		if file := d.find(path).at; file != "" { // with everything in it, except homes and scratch folders
+			d.places = slices.DeleteFunc(d.places, func(p Place) bool { return p.Access == Read && within(p.Path, file) })
 		}
 		d.add(Write, path)
 	}
@@ -201,8 +201,8 @@ func Make(r Request) Policy {
 			d.open(dir)
 			// A bin folder comes with its parent, which has what its programs need. In a home, the parent contains
 			// other things too.
-			if base, at := filepath.Base(dir), d.find(dir).at; (base == "bin" || base == "sbin") && !d.inHome(at) {
-				d.open(filepath.Dir(at))
+			if base, path := filepath.Base(dir), d.find(dir).at; (base == "bin" || base == "sbin") && !d.inHome(path) {
+				d.open(filepath.Dir(path))
 			}
 		}
 	}
@@ -221,8 +221,8 @@ func Make(r Request) Policy {
 	d.layers(r, value)
 	d.look = now
 	for _, name := range r.Agents {
-		if own, known := agents.Lookup(name); known {
-			d.agent(r, own)
+		if program, ok := agents.Lookup(name); ok {
+			d.agent(r, program)
 			d.open(installed(name, value["PATH"])...)
 		}
 	}
@@ -258,8 +258,8 @@ func Make(r Request) Policy {
 	d.add(Write, r.Own...)
 	d.hide(r)
 	for _, file := range r.Secrets {
-		if is := d.find(file); is.at != "" && !is.dir {
-			d.places = append(d.places, Place{Path: is.at, Access: Hidden})
+		if found := d.find(file); found.at != "" && !found.dir {
+			d.places = append(d.places, Place{Path: found.at, Access: Hidden})
 		}
 	}
 
@@ -309,11 +309,11 @@ func (d *draft) withoutSockets(places []Place) []Place {
 // add makes what exists at the paths accessible, under the names that people use as well.
 func (d *draft) add(access Access, paths ...string) {
 	for _, path := range paths {
-		is := d.find(path)
-		if is.at == "" || is.at == "/" {
+		found := d.find(path)
+		if found.at == "" || found.at == "/" {
 			continue
 		}
-		d.places = append(append(d.places, Place{Path: is.at, Access: access}), is.links...)
+		d.places = append(append(d.places, Place{Path: found.at, Access: access}), found.links...)
 	}
 }
 
@@ -329,23 +329,23 @@ func (d *draft) inHomes(access Access, names ...string) {
 }
 
 // holds reports whether a home or $PAWL_HOME is at a path or below it. Such a path must not be opened.
-func (d *draft) holds(at string) bool {
-	return within(d.own, at) || slices.ContainsFunc(d.homes, func(home string) bool { return within(home, at) })
+func (d *draft) holds(path string) bool {
+	return within(d.own, path) || slices.ContainsFunc(d.homes, func(home string) bool { return within(home, path) })
 }
 
-func (d *draft) inHome(at string) bool {
-	return slices.ContainsFunc(d.homes, func(home string) bool { return within(at, home) })
+func (d *draft) inHome(path string) bool {
+	return slices.ContainsFunc(d.homes, func(home string) bool { return within(path, home) })
 }
 
 // open makes paths readable that somebody else named, unless that would open a home or $PAWL_HOME.
 func (d *draft) open(paths ...string) {
 	for _, path := range paths {
-		at := d.find(path).at
-		if at == "" || at == "/" || d.holds(at) || slices.ContainsFunc(slices.Concat(devices, scratch), func(s string) bool { return at == s }) ||
-			within(at, "/proc") || within(at, "/dev") || within(at, "/sys") {
+		file := d.find(path).at
+		if file == "" || file == "/" || d.holds(file) || slices.ContainsFunc(slices.Concat(devices, scratch), func(s string) bool { return file == s }) ||
+			within(file, "/proc") || within(file, "/dev") || within(file, "/sys") {
 			continue
 		}
-		if d.whole(at) || covering(d.places, at).Access >= Read {
+		if d.whole(file) || covering(d.places, file).Access >= Read {
 			d.names(path)
 			continue
 		}
@@ -355,17 +355,17 @@ func (d *draft) open(paths ...string) {
 
 // whole makes a path accessible if it is in a public place and only root may read it or a folder on the way to it.
 // Such a folder is otherwise empty. whole reports whether it did so.
-func (d *draft) whole(at string) bool {
+func (d *draft) whole(path string) bool {
 	var around Place
 	for _, p := range d.places {
-		if p.Access != Link && !(p.Access == Hidden && p.Public) && len(p.Path) >= len(around.Path) && within(at, p.Path) {
+		if p.Access != Link && !(p.Access == Hidden && p.Public) && len(p.Path) >= len(around.Path) && within(path, p.Path) {
 			around = p
 		}
 	}
 	if !around.Public {
 		return false
 	}
-	outermost := roots.of(at, func(path string) (outermost string) {
+	outermost := roots.of(path, func(path string) (outermost string) {
 		for ; path != around.Path && within(path, around.Path); path = filepath.Dir(path) {
 			if info, err := os.Lstat(path); err != nil || info.Mode()&0o004 == 0 || info.IsDir() && info.Mode()&0o001 == 0 {
 				outermost = path
@@ -376,10 +376,10 @@ func (d *draft) whole(at string) bool {
 	if outermost == "" {
 		return false
 	}
-	if outermost != at {
+	if outermost != path {
 		d.places = append(d.places, Place{Path: outermost, Access: Hidden})
 	}
-	d.places = append(d.places, Place{Path: at, Access: Read, Whole: true})
+	d.places = append(d.places, Place{Path: path, Access: Read, Whole: true})
 	return true
 }
 
@@ -412,18 +412,18 @@ func (d *draft) layer(r Request, folder string) {
 	if !filepath.IsAbs(folder) || d.holds(folder) {
 		return
 	}
-	at := folder
+	path := folder
 	p := Place{Access: Layer, Missing: true}
-	if is := d.find(folder); is.at != "" || d.look(folder).at != "" {
-		have := is.at
-		if !is.dir || d.holds(have) {
+	if found := d.find(folder); found.at != "" || d.look(folder).at != "" {
+		have := found.at
+		if !found.dir || d.holds(have) {
 			return
 		}
-		d.places = append(d.places, is.links...)
-		at, p.Lower, p.Missing = have, []string{have}, false
+		d.places = append(d.places, found.links...)
+		path, p.Lower, p.Missing = have, []string{have}, false
 	}
-	p.Path = at
-	slot := strings.ReplaceAll(strings.Trim(at, "/"), "/", "%")
+	p.Path = path
+	slot := strings.ReplaceAll(strings.Trim(path, "/"), "/", "%")
 	for i, dir := range r.Layers {
 		if i == 0 {
 			p.Upper = filepath.Join(dir, slot)
@@ -440,10 +440,10 @@ func (d *draft) hide(r Request) {
 		return
 	}
 	for _, name := range r.Agents {
-		own, _ := agents.Lookup(name)
-		for _, folder := range own.Hides {
-			if is := now(filepath.Join(r.Own[0], folder)); is.dir && is.at != r.Own[0] && within(is.at, r.Own[0]) {
-				d.places = append(d.places, Place{Path: is.at, Access: Empty})
+		program, _ := agents.Lookup(name)
+		for _, folder := range program.Hides {
+			if found := now(filepath.Join(r.Own[0], folder)); found.dir && found.at != r.Own[0] && within(found.at, r.Own[0]) {
+				d.places = append(d.places, Place{Path: found.at, Access: Empty})
 			}
 		}
 	}

@@ -17,7 +17,7 @@ func masks() []Place {
 	return slices.Concat(masked.of("/etc", rootsOwn), masked.of("/opt", rootsOwn))
 }
 
-func rootsOwn(dir string) (all []Place) {
+func rootsOwn(dir string) (places []Place) {
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return nil
@@ -26,12 +26,12 @@ func rootsOwn(dir string) (all []Place) {
 		switch {
 		case err != nil || e.Type()&fs.ModeSymlink != 0:
 		case e.IsDir() && info.Mode()&0o005 == 0:
-			all = append(all, Place{Path: path, Access: Hidden, Public: true})
+			places = append(places, Place{Path: path, Access: Hidden, Public: true})
 			return fs.SkipDir
 		case !e.IsDir() && info.Mode()&0o004 == 0:
-			all = append(all, Place{Path: path, Access: Hidden, Public: true})
+			places = append(places, Place{Path: path, Access: Hidden, Public: true})
 		}
 		return nil
 	})
-	return all
+	return places
 }

@@ -20,11 +20,11 @@ var Probe = sync.OnceValue(func() Machine {
 	landlock := landlockVersion()
 	_, begins, err := parentsOf(processController)
 	begins = begins && err == nil
-	by := ByUserNamespace
+	means := ByUserNamespace
 	if os.Geteuid() == 0 {
-		by = ByNamespace
+		means = ByNamespace
 	}
-	if m, ok := try(by); ok {
+	if m, ok := try(means); ok {
 		m.Landlock, m.Begins = landlock, begins
 		return m
 	}
@@ -122,13 +122,13 @@ func overlays() error {
 }
 
 // try starts this program as a supervisor that enters a room.
-func try(by Means) (m Machine, ok bool) {
+func try(means Means) (m Machine, ok bool) {
 	if os.Args[0] == probeName {
 		return m, false // this program does not call Main, and would start itself endlessly
 	}
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Args, cmd.Env = []string{probeName, string(by)}, []string{"GOMAXPROCS=1"}
-	cmd.SysProcAttr = Supervisor(by)
+	cmd.Args, cmd.Env = []string{probeName, string(means)}, []string{"GOMAXPROCS=1"}
+	cmd.SysProcAttr = Supervisor(means)
 	out, err := cmd.Output()
 	return m, err == nil && json.Unmarshal(out, &m) == nil
 }

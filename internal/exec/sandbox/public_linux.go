@@ -25,8 +25,8 @@ func estrange(tree int) error {
 // HandStrangers lets a supervisor that is about to start inherit what estrange needs. So a worker makes it once. If
 // each supervisor made its own, that would cost as much as a command. HandStrangers returns the number of the file, 0
 // for none.
-func HandStrangers(cmd *exec.Cmd, by Means) uintptr {
-	if os.Geteuid() != 0 || by != ByNamespace {
+func HandStrangers(cmd *exec.Cmd, means Means) uintptr {
+	if os.Geteuid() != 0 || means != ByNamespace {
 		return 0
 	}
 	ns, err := strangers()
@@ -50,9 +50,9 @@ var strangers = sync.OnceValues(func() (*os.File, error) {
 	runtime.LockOSThread() // this thread traces the process, so that the process stops before its first instruction
 	defer runtime.UnlockOSThread()
 	const nobody = 65534
-	one := []syscall.SysProcIDMap{{ContainerID: nobody, HostID: nobody, Size: 1}}
+	onlyNobody := []syscall.SysProcIDMap{{ContainerID: nobody, HostID: nobody, Size: 1}}
 	cmd := exec.Command("/proc/self/exe")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: one, GidMappings: one, Ptrace: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: onlyNobody, GidMappings: onlyNobody, Ptrace: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

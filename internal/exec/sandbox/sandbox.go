@@ -91,9 +91,9 @@ type Policy struct {
 
 // Opens reports whether a path is accessible.
 func (p Policy) Opens(path string) bool {
-	at := resolved(path)
-	around := covering(p.Places, at)
-	return at != "" && (around.Access == Read || around.Access == Write || around.Access == Layer)
+	file := resolved(path)
+	around := covering(p.Places, file)
+	return file != "" && (around.Access == Read || around.Access == Write || around.Access == Layer)
 }
 
 // Rooted reports whether commands get their root from the thread that starts them.
@@ -116,11 +116,11 @@ func (p *Policy) InPlace() error {
 // sources yields the paths from which the places are made.
 func (p Policy) sources(yield func(path string) bool) {
 	for _, place := range p.Places {
-		of := append(slices.Clone(place.Lower), place.Upper)
+		dirs := append(slices.Clone(place.Lower), place.Upper)
 		if place.Access == Read || place.Access == Write || place.Access == Copy {
-			of = append(of, place.Path)
+			dirs = append(dirs, place.Path)
 		}
-		for _, path := range of {
+		for _, path := range dirs {
 			if !yield(path) {
 				return
 			}
@@ -137,17 +137,17 @@ type Limits struct {
 // sorted returns the places from the outside in. The last place for a path counts. A read-only place in a read-only
 // place is dropped.
 func sorted(places []Place) []Place {
-	all, seen := make([]Place, 0, len(places)), make(map[string]bool, len(places))
+	distinct, seen := make([]Place, 0, len(places)), make(map[string]bool, len(places))
 	for _, p := range slices.Backward(places) {
 		if !seen[p.Path] {
-			seen[p.Path], all = true, append(all, p)
+			seen[p.Path], distinct = true, append(distinct, p)
 		}
 	}
-	slices.SortFunc(all, func(a, b Place) int {
+	slices.SortFunc(distinct, func(a, b Place) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))
 	})
 	var out []Place
-	for _, p := range all {
+	for _, p := range distinct {
 		around := covering(out, p.Path)
 		inside := around.Path != ""
 		switch {
@@ -187,30 +187,30 @@ func resolved(path string) string {
 	if _, err := os.Lstat(dirfd.At(path)); err != nil { // most paths that are asked for do not exist
 		return ""
 	}
-	at, err := dirfd.Real(path)
+	file, err := dirfd.Real(path)
 	if err != nil {
 		return ""
 	}
-	return at
+	return file
 }
 
 // links returns the symbolic links on the way to a path, so that the name that people use leads there too.
-func links(path string) (all []Place) {
+func links(path string) (places []Place) {
 	split := func(path string) []string { return strings.Split(strings.TrimPrefix(filepath.Clean(path), "/"), "/") }
-	at := "/"
+	reached := "/"
 	for rest := split(path); len(rest) > 0; {
-		at, rest = filepath.Join(at, rest[0]), rest[1:]
-		target, err := os.Readlink(dirfd.At(at))
+		reached, rest = filepath.Join(reached, rest[0]), rest[1:]
+		target, err := os.Readlink(dirfd.At(reached))
 		if err != nil {
 			continue
 		}
-		if all = append(all, Place{Path: at, Access: Link, Target: target}); len(all) == 40 { // the kernel's limit
+		if places = append(places, Place{Path: reached, Access: Link, Target: target}); len(places) == 40 { // the kernel's limit
 			return nil
 		}
 		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(at), target)
+			target = filepath.Join(filepath.Dir(reached), target)
 		}
-		at, rest = "/", append(split(target), rest...)
+		reached, rest = "/", append(split(target), rest...)
 	}
-	return all
+	return places
 }

@@ -49,17 +49,17 @@ func shelve(p Policy) shelved {
 	s := shelf.trees[p.Tree]
 	if s == nil || s.layered != p.Layered || time.Since(s.since) > shelfLife {
 		if s != nil {
-			for _, at := range s.at {
-				_ = unix.Unmount(dirfd.At(at), unix.MNT_DETACH)
+			for _, dir := range s.at {
+				_ = unix.Unmount(dirfd.At(dir), unix.MNT_DETACH)
 			}
 		}
 		s = &stock{layered: p.Layered, since: time.Now(), at: shelved{}}
 		shelf.trees[p.Tree] = s
 	}
 	for upper, place := range overlaid(p.Places) {
-		at := filepath.Join(upper, merged)
-		if s.at[upper] == "" && os.MkdirAll(dirfd.At(at), 0o755) == nil && place.through(dirfd.At).overlay(dirfd.At(at)) == nil {
-			s.at[upper] = at
+		path := filepath.Join(upper, merged)
+		if s.at[upper] == "" && os.MkdirAll(dirfd.At(path), 0o755) == nil && place.through(dirfd.At).overlay(dirfd.At(path)) == nil {
+			s.at[upper] = path
 		}
 	}
 	return maps.Clone(s.at) // another room may add to the original
@@ -69,18 +69,18 @@ func shelve(p Policy) shelved {
 // does not have are in one layer: a folder on disk for each, made and removed with every judgement, would cost more than
 // everything else about a room.
 func overlaid(places []Place) map[string]Place {
-	all := map[string]Place{}
+	byDir := map[string]Place{}
 	for _, p := range places {
 		switch {
 		case p.shared():
-			one := Place{Upper: p.missing(), Lower: list.Map(p.Lower, func(dir string) string { return filepath.Dir(filepath.Dir(dir)) })}
+			place := Place{Upper: p.missing(), Lower: list.Map(p.Lower, func(dir string) string { return filepath.Dir(filepath.Dir(dir)) })}
 			_ = os.MkdirAll(dirfd.At(p.Lower[0]), 0o755) // otherwise it can't be opened
-			all[one.Upper] = one
+			byDir[place.Upper] = place
 		case p.Access == Layer && p.Upper != "" && len(p.Lower) > 0:
-			all[p.Upper] = p
+			byDir[p.Upper] = p
 		}
 	}
-	return all
+	return byDir
 }
 
 // shared reports whether a place is in the one layer for all missing caches.
@@ -93,27 +93,27 @@ func (p Place) missing() string { return filepath.Join(filepath.Dir(p.Upper), mi
 
 // open opens the mount for a place, -1 if there is none.
 func (s shelved) open(p Place, folders dirfd.Folders) int {
-	at := s[p.Upper]
+	entry := s[p.Upper]
 	if p.shared() {
-		if at = s[p.missing()]; at != "" {
-			at = filepath.Join(at, filepath.Base(p.Upper), upper)
+		if entry = s[p.missing()]; entry != "" {
+			entry = filepath.Join(entry, filepath.Base(p.Upper), upper)
 		}
 	}
-	if at == "" {
+	if entry == "" {
 		return -1
 	}
-	tree, _ := openTree(folders.At(at), 0, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	tree, _ := openTree(folders.At(entry), 0, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	return tree
 }
 
 // asMade reports whether an empty folder is unchanged since it was made: it has the mode and owner of the folder beside
 // it, which no command can reach, no attributes but the overlay's, and was never written to. If the file system does
 // not report creation times, it returns false.
-func asMade(path, beside string) bool {
-	var is, other unix.Statx_t
+func asMade(path, model string) bool {
+	var stat, modelStat unix.Statx_t
 	const wanted = unix.STATX_BASIC_STATS | unix.STATX_BTIME
-	if unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, wanted, &is) != nil ||
-		unix.Statx(unix.AT_FDCWD, beside, unix.AT_SYMLINK_NOFOLLOW, wanted, &other) != nil {
+	if unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, wanted, &stat) != nil ||
+		unix.Statx(unix.AT_FDCWD, model, unix.AT_SYMLINK_NOFOLLOW, wanted, &modelStat) != nil {
 		return false
 	}
 	overlays := "trusted.overlay."
@@ -126,10 +126,10 @@ func asMade(path, beside string) bool {
 		return false
 	}
 	for name := range strings.SplitSeq(strings.TrimRight(string(names[:max(n, 0)]), "\x00"), "\x00") {
-		of, overlay := strings.CutPrefix(name, overlays)
-		if name != "" && name != "security.selinux" && (!overlay || strings.HasPrefix(of, "overlay.")) { // a repeated prefix is an attribute that a command set
+		rest, overlay := strings.CutPrefix(name, overlays)
+		if name != "" && name != "security.selinux" && (!overlay || strings.HasPrefix(rest, "overlay.")) { // a repeated prefix is an attribute that a command set
 			return false
 		}
 	}
-	return is.Mode == other.Mode && is.Uid == other.Uid && is.Gid == other.Gid && is.Mask&unix.STATX_BTIME != 0 && is.Mtime == is.Btime
+	return stat.Mode == modelStat.Mode && stat.Uid == modelStat.Uid && stat.Gid == modelStat.Gid && stat.Mask&unix.STATX_BTIME != 0 && stat.Mtime == stat.Btime
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Sockets returns the paths of the Unix sockets on this machine, sorted; none if they can't be read.
-func Sockets() (all []string) {
+func Sockets() (names []string) {
 	table, err := os.Open("/proc/net/unix")
 	if err != nil {
 		return nil
@@ -16,9 +16,9 @@ func Sockets() (all []string) {
 	defer table.Close()
 	for lines := bufio.NewScanner(table); lines.Scan(); {
 		if fields := strings.Fields(lines.Text()); len(fields) >= 8 && strings.HasPrefix(fields[7], "/") {
-			all = append(all, strings.Join(fields[7:], " "))
+			names = append(names, strings.Join(fields[7:], " "))
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	slices.Sort(names)
+	return slices.Compact(names)
 }

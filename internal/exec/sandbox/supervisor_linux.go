@@ -10,8 +10,8 @@ import (
 
 // Supervisor returns the attributes for the process that enters rooms. With its own namespaces, it is the first process
 // of a process namespace, so its commands see no other processes and end with it.
-func Supervisor(by Means) *syscall.SysProcAttr {
-	switch by {
+func Supervisor(means Means) *syscall.SysProcAttr {
+	switch means {
 	case ByNamespace:
 		return &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
 	case ByUserNamespace:

@@ -62,10 +62,10 @@ func (j *job) unbegun(c Command) error {
 func (s *server) run(id uint64, c Command) (Result, error) {
 	result := Result{ExitCode: -1}
 	var bounds *sandbox.Bounds
-	var before sandbox.Reached
+	var reached sandbox.Reached
 	if c.Sandbox != nil && c.Sandbox.Limits != (sandbox.Limits{}) {
 		bounds = s.bound(c.Sandbox.Limits)
-		before = bounds.Reached()
+		reached = bounds.Reached()
 	}
 	if err := s.metering.begin(&c); err != nil {
 		return result, err
@@ -85,7 +85,7 @@ func (s *server) run(id uint64, c Command) (Result, error) {
 	var failures []error
 	result.Leftover, err = s.endAll(j)
 	if bounds != nil {
-		result.Reached = bounds.Reached().Since(before)
+		result.Reached = bounds.Reached().Since(reached)
 	}
 	if result.Reached.Killed > 0 {
 		s.clear(c.Sandbox)
@@ -127,12 +127,12 @@ func (s *server) attend(j *job, id uint64, c Command, result *Result) {
 		second = ticker.C
 	}
 	var silent chan struct{} // closed when nobody can write output any more
-	interrupt := func(why *bool) {
+	interrupt := func(flag *bool) {
 		s.reap(j)
 		if j.exited || grace != nil {
 			return
 		}
-		*why = true
+		*flag = true
 		s.interrupt(j)
 		grace = time.After(c.Grace)
 		silent = make(chan struct{})
@@ -179,8 +179,8 @@ func (s *server) attend(j *job, id uint64, c Command, result *Result) {
 // sessions of their own, so the group is not enough.
 func (s *server) interrupt(j *job) {
 	_ = unix.Kill(-j.pid, unix.SIGINT)
-	others, _ := supervised(s.token)
-	for _, p := range others {
+	procs, _ := supervised(s.token)
+	for _, p := range procs {
 		if p.pgid != j.pid {
 			_ = p.signal(unix.SIGINT)
 		}
@@ -203,8 +203,8 @@ func (s *server) start(c Command) (j *job, err error) {
 		dir = dirfd.At(dir)
 	}
 	var path string
-	if within := s.within(c.Sandbox, func() { path, err = c.find(dir) }); within != nil {
-		return nil, within
+	if sandboxErr := s.within(c.Sandbox, func() { path, err = c.find(dir) }); sandboxErr != nil {
+		return nil, sandboxErr
 	}
 	if err != nil {
 		return nil, err
@@ -261,7 +261,7 @@ func (s *server) start(c Command) (j *job, err error) {
 	env := slices.DeleteFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, TokenVariable+"=") })
 	env = append(env, TokenVariable+"="+s.token)
 
-	within := s.within(c.Sandbox, func() {
+	sandboxErr := s.within(c.Sandbox, func() {
 		attributes := commandAttributes()
 		if c.Sandbox != nil && c.Sandbox.Limits != (sandbox.Limits{}) {
 			s.bound(c.Sandbox.Limits).Begin(attributes)
@@ -272,8 +272,8 @@ func (s *server) start(c Command) (j *job, err error) {
 		})
 	})
 	switch {
-	case within != nil:
-		return j, within
+	case sandboxErr != nil:
+		return j, sandboxErr
 	case err == nil:
 		if hands != nil {
 			j.begun = make(chan error, 1)

@@ -49,7 +49,7 @@ func end(t target) (map[int]bool, error) {
 	killed := map[int]bool{}
 	deadline := time.Now().Add(killWithin)
 	for pause := 500 * time.Microsecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		if gone, err := t.gone(); gone || err != nil {
+		if ended, err := t.gone(); ended || err != nil {
 			return killed, err
 		}
 		found, err := t.freeze()
@@ -63,7 +63,7 @@ func end(t target) (map[int]bool, error) {
 			}
 		}
 		if time.Now().After(deadline) {
-			if gone, err := t.gone(); gone || err != nil {
+			if ended, err := t.gone(); ended || err != nil {
 				return killed, err
 			}
 			return killed, fmt.Errorf("SIGKILL did not end these processes within %s: %v", killWithin, ids(found))
@@ -149,8 +149,8 @@ func Reap(token string, dirs ...string) (int, error) {
 // haveEnded reports whether none of the processes exists any more. A dying process loses its environment and directory
 // before it ends, so searching by those is not enough.
 func haveEnded(seen []process) (bool, error) {
-	all, err := processes()
-	for _, p := range all {
+	procs, err := processes()
+	for _, p := range procs {
 		if !p.ended && slices.ContainsFunc(seen, func(s process) bool { return s.pid == p.pid && s.start == p.start }) {
 			return false, err
 		}
@@ -160,12 +160,12 @@ func haveEnded(seen []process) (bool, error) {
 
 // leftovers returns what Reap has to kill.
 func leftovers(token string, dirs []string) ([]process, error) {
-	all, err := processes()
+	procs, err := processes()
 	if err != nil {
 		return nil, err
 	}
-	parents := make(map[int]int, len(all))
-	for _, p := range all {
+	parents := make(map[int]int, len(procs))
+	for _, p := range procs {
 		parents[p.pid] = p.ppid
 	}
 	spared := map[int]bool{}
@@ -173,7 +173,7 @@ func leftovers(token string, dirs []string) ([]process, error) {
 		spared[pid] = true
 	}
 	var found, carriers []process
-	for _, p := range all {
+	for _, p := range procs {
 		if spared[p.pid] || p.ended {
 			continue
 		}
@@ -183,7 +183,7 @@ func leftovers(token string, dirs []string) ([]process, error) {
 			found = append(found, p)
 		}
 	}
-	for _, p := range descendants(all, ids(carriers)...) {
+	for _, p := range descendants(procs, ids(carriers)...) {
 		if !spared[p.pid] && !p.ended && !slices.Contains(found, p) && !slices.Contains(carriers, p) {
 			found = append(found, p)
 		}
@@ -192,20 +192,20 @@ func leftovers(token string, dirs []string) ([]process, error) {
 }
 
 // descendants returns the children, grandchildren and so on of the given processes.
-func descendants(all []process, of ...int) []process {
-	children := make(map[int][]process, len(all))
-	for _, p := range all {
+func descendants(procs []process, parents ...int) []process {
+	children := make(map[int][]process, len(procs))
+	for _, p := range procs {
 		children[p.ppid] = append(children[p.ppid], p)
 	}
 	var found []process
 	seen := map[int]bool{}
-	for len(of) > 0 {
-		next := children[of[0]]
-		of = of[1:]
+	for len(parents) > 0 {
+		next := children[parents[0]]
+		parents = parents[1:]
 		for _, p := range next {
 			if !seen[p.pid] {
 				seen[p.pid] = true
-				found, of = append(found, p), append(of, p.pid)
+				found, parents = append(found, p), append(parents, p.pid)
 			}
 		}
 	}

@@ -28,8 +28,8 @@ type metering struct {
 }
 
 func (m *metering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if of := m.of.Load(); of != nil {
-		of.ServeHTTP(w, r)
+	if meter := m.of.Load(); meter != nil {
+		meter.ServeHTTP(w, r)
 		return
 	}
 	http.Error(w, "This is pawl's proxy. No agent with a meter is running.", http.StatusNotFound)
@@ -40,31 +40,31 @@ func (m *metering) begin(c *Command) error {
 	if c.Meter == nil {
 		return nil
 	}
-	of, err := llmproxy.New(*c.Meter)
+	meter, err := llmproxy.New(*c.Meter)
 	if err != nil {
 		return err
 	}
-	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(egress.Port))
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(egress.Port))
 	if c.Sandbox == nil || c.Sandbox.Network != sandbox.Filtered {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			return errors.Join(fmt.Errorf("the meter: %w", err), of.End())
+			return errors.Join(fmt.Errorf("the meter: %w", err), meter.End())
 		}
-		at = l.Addr().String()
+		address = l.Addr().String()
 		web := &http.Server{Handler: m, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0)}
 		go func() { _ = web.Serve(l) }()
 		m.web = web
 	}
-	m.of.Store(of)
+	m.of.Store(meter)
 	for path, text := range c.Meter.Files {
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, llmproxy.Address, at)), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, llmproxy.Address, address)), 0o600); err != nil {
 			return errors.Join(fmt.Errorf("telling the agent where the meter is: %w", err), m.end())
 		}
 	}
 	for _, words := range []*[]string{&c.Argv, &c.Env} {
 		*words = slices.Clone(*words)
 		for i, word := range *words {
-			(*words)[i] = strings.ReplaceAll(word, llmproxy.Address, at)
+			(*words)[i] = strings.ReplaceAll(word, llmproxy.Address, address)
 		}
 	}
 	return nil
@@ -72,13 +72,13 @@ func (m *metering) begin(c *Command) error {
 
 // end closes the meter when no process of the command is left. Everything that it counted is in its file then.
 func (m *metering) end() error {
-	of := m.of.Swap(nil)
-	if of == nil {
+	meter := m.of.Swap(nil)
+	if meter == nil {
 		return nil
 	}
 	if m.web != nil {
 		_ = m.web.Close()
 		m.web = nil
 	}
-	return of.End()
+	return meter.End()
 }

@@ -123,10 +123,10 @@ func (c *capture) at(n int64) int64 {
 
 func (c *capture) write(data []byte) {
 	for len(data) > 0 {
-		at := c.at(c.total)
-		chunk := data[:min(int64(len(data)), c.head+c.ring-at)]
+		offset := c.at(c.total)
+		chunk := data[:min(int64(len(data)), c.head+c.ring-offset)]
 		if c.file != nil && c.err == nil {
-			_, c.err = c.file.WriteAt(chunk, at)
+			_, c.err = c.file.WriteAt(chunk, offset)
 		}
 		c.total += int64(len(chunk))
 		data = data[len(chunk):]
@@ -134,8 +134,8 @@ func (c *capture) write(data []byte) {
 }
 
 // finish waits for the end of the stream, which comes soon because its writers are dead, and completes the file.
-func (c *capture) finish(within time.Duration) error {
-	_ = c.pipe.SetReadDeadline(time.Now().Add(within))
+func (c *capture) finish(limit time.Duration) error {
+	_ = c.pipe.SetReadDeadline(time.Now().Add(limit))
 	<-c.done
 	if c.file == nil {
 		return nil

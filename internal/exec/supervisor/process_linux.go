@@ -46,8 +46,8 @@ func commandAttributes() *syscall.SysProcAttr {
 
 // supervised returns everything that runs under this supervisor.
 func supervised(string) ([]process, error) {
-	all, err := processes()
-	return descendants(all, os.Getpid()), err
+	procs, err := processes()
+	return descendants(procs, os.Getpid()), err
 }
 
 // processes reads the process table. Reading /proc/<pid>/task/<tid>/children would be fewer reads, but that file is
@@ -62,15 +62,15 @@ func processes() ([]process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the process table: %w", err)
 	}
-	all := make([]process, 0, len(names))
+	procs := make([]process, 0, len(names))
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
 			if p, err := lookUp(pid); err == nil {
-				all = append(all, p)
+				procs = append(procs, p)
 			}
 		}
 	}
-	return all, nil
+	return procs, nil
 }
 
 // lookUp parses /proc/<pid>/stat; see proc_pid_stat(5) for the numbers.
@@ -118,7 +118,7 @@ func (p process) signal(sig syscall.Signal) error {
 		return unix.Kill(p.pid, sig)
 	}
 	defer unix.Close(fd)
-	if now, err := lookUp(p.pid); err != nil || now.start != p.start {
+	if current, err := lookUp(p.pid); err != nil || current.start != p.start {
 		return unix.ESRCH
 	}
 	return unix.PidfdSendSignal(fd, sig, nil, 0)
@@ -146,8 +146,8 @@ func (p process) supervises(token string) []string {
 
 // supervising reports whether there is a supervisor of this token.
 func supervising(token string) bool {
-	all, err := processes()
-	return err != nil || slices.ContainsFunc(all, func(p process) bool { return !p.ended && p.supervises(token) != nil })
+	procs, err := processes()
+	return err != nil || slices.ContainsFunc(procs, func(p process) bool { return !p.ended && p.supervises(token) != nil })
 }
 
 // endOrphans waits for the supervisors of this token whose worker is dead, kills those that don't end, and returns how
@@ -156,11 +156,11 @@ func endOrphans(token string) (killed int, err error) {
 	if token == "" {
 		return 0, nil
 	}
-	all, err := processes()
+	procs, err := processes()
 	if err != nil {
 		return 0, err
 	}
-	for _, p := range all {
+	for _, p := range procs {
 		args := p.supervises(token)
 		if args == nil {
 			continue
@@ -184,7 +184,7 @@ func endOrphans(token string) (killed int, err error) {
 // waitFor reports whether a process ends within the time. It need not be a child.
 func (p process) waitFor(limit time.Duration) bool {
 	for deadline := time.Now().Add(limit); ; time.Sleep(2 * time.Millisecond) {
-		if now, err := lookUp(p.pid); err != nil || now.start != p.start || now.ended {
+		if current, err := lookUp(p.pid); err != nil || current.start != p.start || current.ended {
 			return true
 		}
 		if time.Now().After(deadline) {
@@ -201,14 +201,14 @@ func firstToGo(pid int) {
 // Unnamed returns the bytes on disk of open files that have no name any more, of what runs under the supervisor. No
 // walk through folders finds such files. Processes that can't be inspected are not counted.
 func (s *Supervisor) Unnamed() (bytes int64) {
-	all, err := processes()
+	procs, err := processes()
 	if err != nil {
 		return 0
 	}
 	seen := map[[2]uint64]bool{}
-	for _, p := range descendants(all, s.cmd.Process.Pid) {
-		at := filepath.Join("/proc", strconv.Itoa(p.pid), "fd")
-		dir, err := os.Open(at)
+	for _, p := range descendants(procs, s.cmd.Process.Pid) {
+		path := filepath.Join("/proc", strconv.Itoa(p.pid), "fd")
+		dir, err := os.Open(path)
 		if err != nil {
 			continue
 		}
@@ -216,13 +216,13 @@ func (s *Supervisor) Unnamed() (bytes int64) {
 		dir.Close()
 		for _, name := range names {
 			var st unix.Stat_t
-			var on unix.Statfs_t
-			file := filepath.Join(at, name)
+			var fs unix.Statfs_t
+			file := filepath.Join(path, name)
 			if unix.Stat(file, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 0 || seen[[2]uint64{uint64(st.Dev), st.Ino}] {
 				continue
 			}
 			seen[[2]uint64{uint64(st.Dev), st.Ino}] = true
-			if unix.Statfs(file, &on) == nil && on.Type != unix.TMPFS_MAGIC {
+			if unix.Statfs(file, &fs) == nil && fs.Type != unix.TMPFS_MAGIC {
 				bytes += st.Blocks * 512
 			}
 		}
@@ -236,11 +236,11 @@ const clockTick = 10 * time.Millisecond
 // Effort returns what everything that runs under the supervisor has used so far. It may be less than before when a process
 // has ended.
 func (s *Supervisor) Effort() (e Effort) {
-	all, err := processes()
+	procs, err := processes()
 	if err != nil {
 		return Effort{}
 	}
-	for _, p := range descendants(all, s.cmd.Process.Pid) {
+	for _, p := range descendants(procs, s.cmd.Process.Pid) {
 		e.CPU += time.Duration(p.ticks) * clockTick
 		e.Bytes += transferred(p.pid)
 	}

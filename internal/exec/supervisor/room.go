@@ -37,18 +37,18 @@ func (s *server) within(p *sandbox.Policy, do func()) error {
 			return err
 		}
 	}
-	at, made := s.enter(*p)
-	<-at.entered
-	for at.err != nil {
-		s.rooms = slices.DeleteFunc(s.rooms, func(r *room) bool { return r == at })
+	entered, made := s.enter(*p)
+	<-entered.entered
+	for entered.err != nil {
+		s.rooms = slices.DeleteFunc(s.rooms, func(r *room) bool { return r == entered })
 		if made {
-			return at.err
+			return entered.err
 		}
-		at, made = s.enter(*p) // the room made ahead was not usable
-		<-at.entered
+		entered, made = s.enter(*p) // the room made ahead was not usable
+		<-entered.entered
 	}
 	done := make(chan struct{})
-	at.work <- func() {
+	entered.work <- func() {
 		defer close(done)
 		do()
 	}
@@ -68,11 +68,11 @@ func (s *server) prepare(p sandbox.Policy) {
 // would be killed for them.
 func (s *server) clear(p *sandbox.Policy) {
 	key := p.Key()
-	s.rooms = slices.DeleteFunc(s.rooms, func(at *room) bool {
-		if at.key == key {
-			at.leave()
+	s.rooms = slices.DeleteFunc(s.rooms, func(other *room) bool {
+		if other.key == key {
+			other.leave()
 		}
-		return at.key == key
+		return other.key == key
 	})
 	s.bounds.Relieved()
 }
@@ -91,11 +91,11 @@ func (s *server) bound(l sandbox.Limits) *sandbox.Bounds {
 
 // enter returns the thread that is in the sandbox of p, or on its way there, and whether the call made it. A tree has
 // one room at a time, because two rooms would write to the same layer.
-func (s *server) enter(p sandbox.Policy) (at *room, made bool) {
+func (s *server) enter(p sandbox.Policy) (entered *room, made bool) {
 	key := p.Key()
-	for _, at := range s.rooms {
-		if at.key == key {
-			return at, false
+	for _, room := range s.rooms {
+		if room.key == key {
+			return room, false
 		}
 	}
 	var oldest *room
@@ -105,9 +105,9 @@ func (s *server) enter(p sandbox.Policy) (at *room, made bool) {
 			oldest = s.rooms[1]
 		}
 	}
-	s.rooms = slices.DeleteFunc(s.rooms, func(at *room) bool {
-		if p.Tree != "" && at.tree == p.Tree || at == oldest {
-			at.leave()
+	s.rooms = slices.DeleteFunc(s.rooms, func(other *room) bool {
+		if p.Tree != "" && other.tree == p.Tree || other == oldest {
+			other.leave()
 			return true
 		}
 		return false
@@ -116,7 +116,7 @@ func (s *server) enter(p sandbox.Policy) (at *room, made bool) {
 	if p.Limits != (sandbox.Limits{}) {
 		join = s.bound(p.Limits).Join
 	}
-	at = &room{key: key, tree: p.Tree, work: make(chan func()), entered: make(chan struct{})}
+	entered = &room{key: key, tree: p.Tree, work: make(chan func()), entered: make(chan struct{})}
 	go func() {
 		// The thread is never unlocked, so it ends with the goroutine and runs nothing else. The runtime clones no
 		// thread from a locked one. Commands are killed when the thread that forked them ends, so the thread stays.
@@ -125,21 +125,21 @@ func (s *server) enter(p sandbox.Policy) (at *room, made bool) {
 		if err == nil {
 			err = join()
 		}
-		at.proxy, at.err = proxy, err
-		close(at.entered)
+		entered.proxy, entered.err = proxy, err
+		close(entered.entered)
 		if err != nil {
-			at.closeProxy()
+			entered.closeProxy()
 			return
 		}
-		if at.proxy != nil {
-			go func() { _ = egress.Serve(at.proxy, p.Egress, &s.metering, s.refusals.add) }()
+		if entered.proxy != nil {
+			go func() { _ = egress.Serve(entered.proxy, p.Egress, &s.metering, s.refusals.add) }()
 		}
-		for do := range at.work {
+		for do := range entered.work {
 			do()
 		}
 	}()
-	s.rooms = append(s.rooms, at)
-	return at, true
+	s.rooms = append(s.rooms, entered)
+	return entered, true
 }
 
 // leave ends the thread. No command of its own runs, because there is one command at a time.
@@ -159,8 +159,8 @@ func (r *room) closeProxy() {
 
 // serveHanded runs the proxy of one command until the command's network is gone. It first reports whether the command
 // has begun.
-func (s *server) serveHanded(from *os.File, r egress.Rules, begun chan<- error) {
-	l, err := sandbox.Begun(from)
+func (s *server) serveHanded(conn *os.File, r egress.Rules, begun chan<- error) {
+	l, err := sandbox.Begun(conn)
 	s.hold(l)
 	begun <- err
 	if l != nil {
@@ -170,8 +170,8 @@ func (s *server) serveHanded(from *os.File, r egress.Rules, begun chan<- error) 
 
 // hold keeps the listener of the running command, nil for none, and closes the one before.
 func (s *server) hold(l net.Listener) {
-	if before := s.handed.Swap(&l); before != nil && *before != nil {
-		(*before).Close()
+	if previous := s.handed.Swap(&l); previous != nil && *previous != nil {
+		(*previous).Close()
 	}
 }
 
@@ -184,21 +184,21 @@ type refusals struct {
 	all []egress.Refusal
 }
 
-func (r *refusals) add(target, why string) {
+func (r *refusals) add(target, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	one := egress.Refusal{Target: target, Why: why}
-	if len(r.all) < maxRefusals && !slices.Contains(r.all, one) {
-		r.all = append(r.all, one)
+	refusal := egress.Refusal{Target: target, Why: reason}
+	if len(r.all) < maxRefusals && !slices.Contains(r.all, refusal) {
+		r.all = append(r.all, refusal)
 	}
 }
 
 func (r *refusals) take() []egress.Refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := r.all
+	refused := r.all
 	r.all = nil
-	return all
+	return refused
 }
 
 // Check asks what is possible in a sandbox.
@@ -217,10 +217,10 @@ func (s *server) check(c Check) (found []sandbox.Finding, err error) {
 			asked = append(asked, q)
 		}
 	}
-	within := s.within(&c.Sandbox, func() {
+	sandboxErr := s.within(&c.Sandbox, func() {
 		var answers []sandbox.Finding
 		answers, err = sandbox.Answer(c.Sandbox, asked)
 		found = append(found, answers...)
 	})
-	return found, errors.Join(within, err)
+	return found, errors.Join(sandboxErr, err)
 }

@@ -123,8 +123,8 @@ func serve(token string) (code int) {
 		if _, err := s.endAll(&job{}); err != nil || recover() != nil {
 			code = 1
 		}
-		for _, at := range s.rooms {
-			at.leave()
+		for _, room := range s.rooms {
+			room.leave()
 		}
 		if s.bounds != nil { // the worker may be gone, and nobody may come to recover its loop
 			s.bounds.Close()
@@ -171,7 +171,7 @@ func (s *server) receive(decode *gob.Decoder) {
 
 // reap collects the children that have ended, including adopted ones, and reports whether others are left. Where
 // orphans are adopted, descendants always have a child among them.
-func (s *server) reap(j *job) (others bool) {
+func (s *server) reap(j *job) (othersLeft bool) {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|waitAll, nil)

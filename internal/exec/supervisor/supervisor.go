@@ -140,7 +140,7 @@ type Supervisor struct {
 // Start starts a supervisor. Token marks everything that runs under it, so that Reap can find it even after the
 // supervisor was killed. Other users of the host can see it (ps). By says how the sandboxes of commands, if there are
 // any, protect files; one of these means needs the supervisor in a user namespace.
-func Start(token string, by sandbox.Means) (*Supervisor, error) {
+func Start(token string, means sandbox.Means) (*Supervisor, error) {
 	if os.Args[0] == supervisorName {
 		// Without this check, a program that forgets Main would start itself endlessly.
 		return nil, errors.New("start supervisor: this program does not call supervisor.Main first in main or TestMain")
@@ -165,8 +165,8 @@ func Start(token string, by sandbox.Means) (*Supervisor, error) {
 	s.cmd.Dir = "/"
 	s.cmd.ExtraFiles = []*os.File{theirs}
 	folders := dirfd.Hand(s.cmd)
-	strangers := sandbox.HandStrangers(s.cmd, by)
-	s.cmd.SysProcAttr = sandbox.Supervisor(by)
+	strangers := sandbox.HandStrangers(s.cmd, means)
+	s.cmd.SysProcAttr = sandbox.Supervisor(means)
 	s.cmd.SysProcAttr.Setsid = true
 	err = s.cmd.Start()
 	theirs.Close()
@@ -201,15 +201,15 @@ func Start(token string, by sandbox.Means) (*Supervisor, error) {
 // An error is about the infrastructure (ErrSupervisorDied, an output file that could not be written, a process that
 // SIGKILL does not end), never a verdict about the command. The result beside an error contains what is known.
 func (s *Supervisor) Run(ctx context.Context, c Command) (Result, error) {
-	never := Result{ExitCode: -1, Interrupted: true}
+	notRun := Result{ExitCode: -1, Interrupted: true}
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
-		return never, nil
+		return notRun, nil
 	}
 	if ctx.Err() != nil {
-		return never, nil
+		return notRun, nil
 	}
 	if c.Limit > 0 && c.Spent >= c.Limit {
 		return Result{ExitCode: -1, TimedOut: true}, nil

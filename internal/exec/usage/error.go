@@ -20,8 +20,8 @@ func (c Call) WithError(header func(string) string, body []byte, now time.Time) 
 		return c
 	}
 	answer := loosejson.Decode[loosejson.Object](body)
-	if all := loosejson.Decode[[]loosejson.Object](body); len(all) > 0 { // the Gemini API sometimes has it in a list
-		answer = all[0]
+	if errs := loosejson.Decode[[]loosejson.Object](body); len(errs) > 0 { // the Gemini API sometimes has it in a list
+		answer = errs[0]
 	}
 	problem := answer.At("error")
 	said := strings.TrimSpace(problem.Text("type", "status") + ": " + cmp.Or(problem.Text("message"), answer.Text("message")))
@@ -39,24 +39,24 @@ func (c Call) WithError(header func(string) string, body []byte, now time.Time) 
 // until returns the end of a limit in Unix seconds, 0 if unknown. If a provider has several limits, a header of its
 // own has the end of the limit that was hit.
 func until(header func(string) string, problem loosejson.Object, now time.Time) int64 {
-	after := func(d time.Duration) int64 { return now.Add(d + time.Second - 1).Unix() }
-	if at, err := strconv.ParseInt(header("Anthropic-Ratelimit-Unified-Reset"), 10, 64); err == nil && at > 0 {
-		return at
+	inFuture := func(d time.Duration) int64 { return now.Add(d + time.Second - 1).Unix() }
+	if reset, err := strconv.ParseInt(header("Anthropic-Ratelimit-Unified-Reset"), 10, 64); err == nil && reset > 0 {
+		return reset
 	}
-	if at := int64(loosejson.Decode[float64](problem["resets_at"])); at > 0 {
-		return at
+	if reset := int64(loosejson.Decode[float64](problem["resets_at"])); reset > 0 {
+		return reset
 	}
 	for _, d := range problem.List("details") {
 		if delay, err := time.ParseDuration(d.Text("retryDelay")); err == nil && delay > 0 {
-			return after(delay)
+			return inFuture(delay)
 		}
 	}
 	said := header("Retry-After")
 	if seconds, err := strconv.ParseFloat(said, 64); err == nil && seconds > 0 && seconds < 1e9 {
-		return after(time.Duration(seconds * float64(time.Second)))
+		return inFuture(time.Duration(seconds * float64(time.Second)))
 	}
-	if at, err := time.Parse(time.RFC1123, said); err == nil {
-		return at.Unix()
+	if date, err := time.Parse(time.RFC1123, said); err == nil {
+		return date.Unix()
 	}
 	return 0
 }

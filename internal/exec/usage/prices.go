@@ -45,11 +45,11 @@ func Listed() Prices { return must.Have(ParsePrices(listed)) } // a test reads i
 
 // ParsePrices reads a table from a JSON list of Price. The error names the wrong entry.
 func ParsePrices(text []byte) (Prices, error) {
-	var all Prices
-	if err := json.Unmarshal(text, &all); err != nil {
+	var prices Prices
+	if err := json.Unmarshal(text, &prices); err != nil {
 		return nil, fmt.Errorf("it is no list of prices: %w", err)
 	}
-	for i, p := range all {
+	for i, p := range prices {
 		if strings.TrimSpace(p.Model) == "" {
 			return nil, fmt.Errorf("entry %d has no model", i+1)
 		}
@@ -63,7 +63,7 @@ func ParsePrices(text []byte) (Prices, error) {
 			}
 		}
 	}
-	return all, nil
+	return prices, nil
 }
 
 // Capped returns the prices with one more for every other model, because no model is free under a budget of dollars.
@@ -74,9 +74,9 @@ func (ps Prices) Capped() Prices {
 // Nano estimates the cost of an answer in billionths of a dollar. ok is false if the model's price is unknown.
 func (ps Prices) Nano(model string, u Usage) (nano int64, ok bool) {
 	var p Price
-	for _, one := range ps {
-		if (!ok || len(one.Model) > len(p.Model)) && names(one.Model, model) {
-			p, ok = one, true
+	for _, price := range ps {
+		if (!ok || len(price.Model) > len(p.Model)) && names(price.Model, model) {
+			p, ok = price, true
 		}
 	}
 	if !ok {

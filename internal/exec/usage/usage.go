@@ -87,17 +87,17 @@ func (c *Counter) Close() Answer {
 	return c.answer
 }
 
-func (c *Counter) keep(to *[]byte, b []byte) {
-	if c.skipped = c.skipped || len(*to)+len(b) > maxPiece; c.skipped {
-		*to = nil
+func (c *Counter) keep(buffer *[]byte, b []byte) {
+	if c.skipped = c.skipped || len(*buffer)+len(b) > maxPiece; c.skipped {
+		*buffer = nil
 		return
 	}
-	*to = append(*to, b...)
+	*buffer = append(*buffer, b...)
 }
 
 func (c *Counter) endLine() {
 	line := bytes.TrimSuffix(c.line, []byte("\r"))
-	if data, is := bytes.CutPrefix(line, []byte("data:")); is {
+	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 		c.keep(&c.data, data)
 	} else if len(line) == 0 {
 		c.dispatch()
@@ -121,8 +121,8 @@ func (c *Counter) dispatch() {
 	case '{':
 		c.read(data)
 	case '[': // a stream of Gemini's that is not a stream of events
-		for _, one := range loosejson.Decode[[]json.RawMessage](data) {
-			c.read(one)
+		for _, event := range loosejson.Decode[[]json.RawMessage](data) {
+			c.read(event)
 		}
 	}
 }
@@ -130,21 +130,21 @@ func (c *Counter) dispatch() {
 // used reads the counts of all APIs except Gemini's. Anthropic counts cache reads and writes separately, OpenAI as a part
 // of the input. A chunk of a chat has empty counts, or none.
 func (c *Counter) used(u loosejson.Object) {
-	in, out := u.Count("input_tokens"), u.Count("output_tokens")
+	input, out := u.Count("input_tokens"), u.Count("output_tokens")
 	read, written := u.Count("cache_read_input_tokens"), u.Count("cache_creation_input_tokens")
-	of := "input_tokens_details"
+	details := "input_tokens_details"
 	switch {
 	case u.Has("prompt_tokens"):
-		in, out, of = u.Count("prompt_tokens"), u.Count("completion_tokens"), "prompt_tokens_details"
+		input, out, details = u.Count("prompt_tokens"), u.Count("completion_tokens"), "prompt_tokens_details"
 	case !u.Has("input_tokens") && out == 0:
 		return
 	}
-	if d := u.At(of); u.Has("prompt_tokens") || u.Has(of) {
-		read, written = min(d.Count("cached_tokens"), in), d.Count("cache_write_tokens")
+	if d := u.At(details); u.Has("prompt_tokens") || u.Has(details) {
+		read, written = min(d.Count("cached_tokens"), input), d.Count("cache_write_tokens")
 	} else {
-		in += read + written
+		input += read + written
 	}
-	c.answer.Usage, c.answer.Told = c.answer.Usage.most(Usage{Input: in, Cached: read, CacheWrite: written, Output: out}), true
+	c.answer.Usage, c.answer.Told = c.answer.Usage.most(Usage{Input: input, Cached: read, CacheWrite: written, Output: out}), true
 }
 
 // lastTypes are the events that end a stream, in the APIs that have such events. A chat and Gemini give a reason
@@ -174,9 +174,9 @@ func (c *Counter) read(raw []byte) {
 	}
 	if p.Has("usageMetadata") {
 		m := p.At("usageMetadata")
-		in := m.Count("promptTokenCount") + m.Count("toolUsePromptTokenCount")
-		out := max(m.Count("candidatesTokenCount")+m.Count("thoughtsTokenCount"), m.Count("totalTokenCount")-in)
-		c.answer.Usage = c.answer.Usage.most(Usage{Input: in, Cached: min(m.Count("cachedContentTokenCount"), in), Output: out})
+		input := m.Count("promptTokenCount") + m.Count("toolUsePromptTokenCount")
+		out := max(m.Count("candidatesTokenCount")+m.Count("thoughtsTokenCount"), m.Count("totalTokenCount")-input)
+		c.answer.Usage = c.answer.Usage.most(Usage{Input: input, Cached: min(m.Count("cachedContentTokenCount"), input), Output: out})
 		c.answer.Told = true
 	}
 	for _, candidate := range p.List("candidates") {
@@ -192,15 +192,15 @@ func (c *Counter) read(raw []byte) {
 
 // blocks counts the tool calls of Anthropic's API.
 func (c *Counter) blocks(kind string, p loosejson.Object) {
-	var all []loosejson.Object
+	var blocks []loosejson.Object
 	switch kind {
 	case "content_block_start":
-		all = []loosejson.Object{p.At("content_block")}
+		blocks = []loosejson.Object{p.At("content_block")}
 	case "message":
-		all = p.List("content")
+		blocks = p.List("content")
 	}
-	for _, b := range all {
-		if of := b.Text("type"); of == "tool_use" || of == "server_tool_use" || of == "mcp_tool_use" {
+	for _, b := range blocks {
+		if kind := b.Text("type"); kind == "tool_use" || kind == "server_tool_use" || kind == "mcp_tool_use" {
 			c.answer.Tools++
 		}
 	}
@@ -208,30 +208,30 @@ func (c *Counter) blocks(kind string, p loosejson.Object) {
 
 // outputs counts the tool calls of OpenAI's responses, which come one by one and again at the end.
 func (c *Counter) outputs(kind string, p loosejson.Object) {
-	is := func(item loosejson.Object) bool { return strings.HasSuffix(item.Text("type"), "_call") }
-	if kind == "response.output_item.done" && is(p.At("item")) {
+	isCall := func(item loosejson.Object) bool { return strings.HasSuffix(item.Text("type"), "_call") }
+	if kind == "response.output_item.done" && isCall(p.At("item")) {
 		c.items++
 	}
-	all := p
+	item := p
 	if p.Has("response") {
-		all = p.At("response")
-		c.model(all.Text("model"))
-		c.used(all.At("usage"))
+		item = p.At("response")
+		c.model(item.Text("model"))
+		c.used(item.At("usage"))
 	}
-	c.answer.Tools = max(c.answer.Tools, c.items, int64(len(list.Filter(all.List("output"), is))))
+	c.answer.Tools = max(c.answer.Tools, c.items, int64(len(list.Filter(item.List("output"), isCall))))
 }
 
 // calls counts the tool calls of a chat. A stream mentions each in several chunks.
 func (c *Counter) calls(choice int, calls []loosejson.Object) {
 	for i, call := range calls {
-		at := [2]int{choice, max(call.Int("index"), i)}
-		if call.Text("id") == "" || c.chat[at] {
+		place := [2]int{choice, max(call.Int("index"), i)}
+		if call.Text("id") == "" || c.chat[place] {
 			continue
 		}
 		if c.chat == nil {
 			c.chat = map[[2]int]bool{}
 		}
-		c.chat[at] = true
+		c.chat[place] = true
 		c.answer.Tools++
 	}
 }

@@ -24,11 +24,11 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(n int, entry 
 	if err := git.CheckHashes(head); err != nil {
 		return err
 	}
-	at := Damage{Commit: head}
+	damage := Damage{Commit: head}
 	err := s.run.Batch(ctx, func(b *git.Batch) error {
 		var chain []git.Commit // newest first
 		for id := head; id != ""; {
-			at = Damage{Commit: id}
+			damage = Damage{Commit: id}
 			raw, err := sound(b, id, "commit")
 			if err != nil {
 				return err
@@ -46,45 +46,45 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(n int, entry 
 		seen := map[string][]byte{} // the blobs of the previous entry
 		folders := lister{batch: b, known: map[string][]file{}}
 		for i, c := range slices.Backward(chain) {
-			at = Damage{N: len(chain) - i, Commit: c.ID}
+			damage = Damage{N: len(chain) - i, Commit: c.ID}
 			l, _ := entryOf(c)
 			l.Files = map[string][]byte{}
 			files, err := folders.list(c.Tree, 0)
 			if err != nil {
 				return err
 			}
-			now := map[string][]byte{}
+			current := map[string][]byte{}
 			for _, f := range files {
-				content, known := seen[f.blob]
-				if !known {
+				content, ok := seen[f.blob]
+				if !ok {
 					if content, err = sound(b, f.blob, "blob"); err != nil {
 						return fmt.Errorf("%s: %w", git.Quote(f.name), err)
 					}
 				}
-				l.Files[f.name], now[f.blob] = content, content
+				l.Files[f.name], current[f.blob] = content, content
 			}
-			seen = now
-			visit(at.N, l)
+			seen = current
+			visit(damage.N, l)
 		}
 		return nil
 	})
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	at.What = err.Error()
-	return &at
+	damage.What = err.Error()
+	return &damage
 }
 
 // sound reads an object and checks it against its hash.
 func sound(b *git.Batch, id, kind string) ([]byte, error) {
-	is, content, err := b.Get(id, -1)
+	gotKind, content, err := b.Get(id, -1)
 	switch {
 	case errors.Is(err, git.ErrNotFound):
 		return nil, fmt.Errorf("the %s %s is missing", kind, id)
 	case err != nil:
 		return nil, fmt.Errorf("the %s %s can't be read: %w", kind, id, err)
-	case is != kind:
-		return nil, fmt.Errorf("%s is a %s where a %s should be", id, is, kind)
+	case gotKind != kind:
+		return nil, fmt.Errorf("%s is a %s where a %s should be", id, gotKind, kind)
 	case git.ObjectID(kind, content) != id:
 		return nil, fmt.Errorf("the %s %s has another content than its hash says", kind, id)
 	}
@@ -110,7 +110,7 @@ type lister struct {
 
 // list returns the files of a tree and of its folders, each folder checked against its hash.
 func (l *lister) list(tree string, depth int) ([]file, error) {
-	if files, is := l.known[tree]; is {
+	if files, ok := l.known[tree]; ok {
 		return files, nil
 	}
 	if tree == l.large.tree {

@@ -37,53 +37,53 @@ type RevertInput struct {
 
 // Commit makes the commit and moves Branch from Parent to it. If Branch is already at that commit, nothing happens. If
 // Branch is anywhere else, the error is *Fenced.
-func (s *Store) Commit(ctx context.Context, in CommitInput) (string, error) {
-	r, err := s.Transact(ctx, Tx{Commit: &in})
+func (s *Store) Commit(ctx context.Context, input CommitInput) (string, error) {
+	r, err := s.Transact(ctx, Tx{Commit: &input})
 	return r.Code, err
 }
 
-func (in CommitInput) commit() (git.Commit, error) {
-	if err := errors.Join(git.CheckHashes(in.Tree, in.Parent), git.CheckRef(in.Branch)); err != nil {
+func (input CommitInput) commit() (git.Commit, error) {
+	if err := errors.Join(git.CheckHashes(input.Tree, input.Parent), git.CheckRef(input.Branch)); err != nil {
 		return git.Commit{}, err
 	}
-	return git.NewCommit(in.Tree, []string{in.Parent}, in.Author, in.Time, in.Message, in.Trailers), nil
+	return git.NewCommit(input.Tree, []string{input.Parent}, input.Author, input.Time, input.Message, input.Trailers), nil
 }
 
 // revert makes the commit that `git revert --no-edit` makes of a branch's tip. Its tree is the parent's, or that of the
 // commit to go on from, so it needs no working tree and can't conflict. A merge commit is refused; pawl makes none.
-func (s *Store) revert(ctx context.Context, in RevertInput) (git.Commit, error) {
-	if err := errors.Join(git.CheckHashes(in.Commit), git.CheckRef(in.Branch)); err != nil {
+func (s *Store) revert(ctx context.Context, input RevertInput) (git.Commit, error) {
+	if err := errors.Join(git.CheckHashes(input.Commit), git.CheckRef(input.Branch)); err != nil {
 		return git.Commit{}, err
 	}
-	c, err := s.ReadCommit(ctx, cmp.Or(in.GoOn, in.Commit))
+	c, err := s.ReadCommit(ctx, cmp.Or(input.GoOn, input.Commit))
 	if err != nil {
 		return git.Commit{}, err
 	}
-	if in.GoOn != "" {
-		trailers := append(slices.Clip(in.Trailers), git.Trailer{Key: goneOn, Value: in.GoOn})
-		text := "Go on from \"" + c.Subject() + "\"\n\nThis brings back the files of commit " + in.GoOn + "."
-		return git.NewCommit(c.Tree, []string{in.Commit}, in.Author, in.Time, text, trailers), nil
+	if input.GoOn != "" {
+		trailers := append(slices.Clip(input.Trailers), git.Trailer{Key: goneOn, Value: input.GoOn})
+		text := "Go on from \"" + c.Subject() + "\"\n\nThis brings back the files of commit " + input.GoOn + "."
+		return git.NewCommit(c.Tree, []string{input.Commit}, input.Author, input.Time, text, trailers), nil
 	}
 	if len(c.Parents) != 1 {
-		return git.Commit{}, fmt.Errorf("%s has %d parents and cannot be reverted", in.Commit, len(c.Parents))
+		return git.Commit{}, fmt.Errorf("%s has %d parents and cannot be reverted", input.Commit, len(c.Parents))
 	}
-	before, err := s.ReadCommit(ctx, c.Parents[0])
+	parent, err := s.ReadCommit(ctx, c.Parents[0])
 	if err != nil {
 		return git.Commit{}, err
 	}
-	text := "Revert \"" + c.Subject() + "\"\n\nThis reverts commit " + in.Commit + "."
-	return git.NewCommit(before.Tree, []string{in.Commit}, in.Author, in.Time, text, in.Trailers), nil
+	text := "Revert \"" + c.Subject() + "\"\n\nThis reverts commit " + input.Commit + "."
+	return git.NewCommit(parent.Tree, []string{input.Commit}, input.Author, input.Time, text, input.Trailers), nil
 }
 
 // goneOn is the trailer that names the commit whose files a commit restores.
 const goneOn = "Pawl-Goes-On-From"
 
 // goesOnFrom returns the commit whose files this one restores, if it does.
-func goesOnFrom(c git.Commit) (from string, does bool) {
+func goesOnFrom(c git.Commit) (origin string, ok bool) {
 	trailers := c.Message[max(0, strings.LastIndex(c.Message, "\n\n")):]
-	_, rest, does := strings.Cut(trailers, "\n"+goneOn+": ")
-	from, _, _ = strings.Cut(rest, "\n")
-	return from, does
+	_, rest, ok := strings.Cut(trailers, "\n"+goneOn+": ")
+	origin, _, _ = strings.Cut(rest, "\n")
+	return origin, ok
 }
 
 // ReadCommit reads a commit. The error is git.ErrNotFound if there is none.
@@ -140,8 +140,8 @@ const cacheSize = 128
 func (c *cache[V]) get(id string) (V, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	v, known := c.all[id]
-	return v, known
+	v, ok := c.all[id]
+	return v, ok
 }
 
 func (c *cache[V]) put(id string, v V) {
@@ -196,7 +196,7 @@ func (s *Store) Make(ctx context.Context, n NewCommit) (string, error) {
 
 // treeOf returns the tree of a commit, and a tree itself.
 func (s *Store) treeOf(ctx context.Context, id string) (tree string, err error) {
-	if c, known := s.commits.get(id); known {
+	if c, ok := s.commits.get(id); ok {
 		return c.Tree, nil
 	}
 	if s.hasTree(id) {

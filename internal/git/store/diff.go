@@ -85,16 +85,16 @@ func (s *Store) Proposal(ctx context.Context, preface, base, head string) (Propo
 }
 
 // WriteProposal writes exactly the bytes that the hash covers. `git apply` accepts them.
-func (s *Store) WriteProposal(ctx context.Context, preface, base, head string, to io.Writer) error {
+func (s *Store) WriteProposal(ctx context.Context, preface, base, head string, w io.Writer) error {
 	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(to, preface); err != nil {
+	if _, err := io.WriteString(w, preface); err != nil {
 		return err
 	}
 	c := s.run.Command(append(append([]string{}, proposalArgs...), base, head)...)
 	c.Stdout = func(r io.Reader) error {
-		_, err := io.Copy(to, r)
+		_, err := io.Copy(w, r)
 		return err
 	}
 	_, err := c.Run(ctx)

@@ -24,14 +24,14 @@ type item struct {
 }
 
 // order compares two names as git sorts them in a tree: a folder's as if it ended with a slash.
-func (i item) order(with item) int {
+func (i item) order(other item) int {
 	slash := func(i item) string {
 		if i.folder {
 			return i.name + "/"
 		}
 		return i.name
 	}
-	return cmp.Compare(slash(i), slash(with))
+	return cmp.Compare(slash(i), slash(other))
 }
 
 // errUnread says that a folder has to be read first.
@@ -46,8 +46,8 @@ func (i *item) open(read func(tree string) ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
-	within, err := parseFolder(raw, true)
-	i.within = &within
+	sub, err := parseFolder(raw, true)
+	i.within = &sub
 	return err
 }
 
@@ -75,23 +75,23 @@ func (f *folder) set(path, id string, read func(tree string) ([]byte, error)) er
 	name, rest, below := strings.Cut(path, "/")
 	i := slices.IndexFunc(*f, func(i item) bool { return i.name == name })
 	if below {
-		var is item
+		var entry item
 		switch {
 		case i < 0 && id == "":
 			return nil
 		case i < 0 || !(*f)[i].folder:
-			is = item{name: name, folder: true, within: &folder{}}
+			entry = item{name: name, folder: true, within: &folder{}}
 		default:
-			is = (*f)[i]
+			entry = (*f)[i]
 		}
-		if err := is.open(read); err != nil {
+		if err := entry.open(read); err != nil {
 			return err
 		}
-		if err := is.within.set(rest, id, read); err != nil {
+		if err := entry.within.set(rest, id, read); err != nil {
 			return err
 		}
-		is.id = ""
-		f.put(i, is, len(*is.within) == 0)
+		entry.id = ""
+		f.put(i, entry, len(*entry.within) == 0)
 		return nil
 	}
 	f.put(i, item{name: name, id: id}, id == "")
@@ -99,13 +99,13 @@ func (f *folder) set(path, id string, read func(tree string) ([]byte, error)) er
 }
 
 // put replaces item i, or inserts an item if i is negative.
-func (f *folder) put(i int, is item, remove bool) {
+func (f *folder) put(i int, entry item, remove bool) {
 	if i >= 0 {
 		*f = slices.Delete(*f, i, i+1)
 	}
 	if !remove {
-		at, _ := slices.BinarySearchFunc(*f, is, item.order)
-		*f = slices.Insert(*f, at, is)
+		index, _ := slices.BinarySearchFunc(*f, entry, item.order)
+		*f = slices.Insert(*f, index, entry)
 	}
 }
 
@@ -113,16 +113,16 @@ func (f *folder) put(i int, is item, remove bool) {
 func (f *folder) write(p *pack) string {
 	var b bytes.Buffer
 	for i := range *f {
-		is := &(*f)[i]
+		entry := &(*f)[i]
 		mode := fileMode
-		if is.folder {
+		if entry.folder {
 			mode = folderMode
-			if is.id == "" {
-				is.id = is.within.write(p)
+			if entry.id == "" {
+				entry.id = entry.within.write(p)
 			}
 		}
-		id, _ := hex.DecodeString(is.id)
-		b.WriteString(mode + " " + is.name + "\x00")
+		id, _ := hex.DecodeString(entry.id)
+		b.WriteString(mode + " " + entry.name + "\x00")
 		b.Write(id)
 	}
 	return p.add("tree", b.Bytes())
@@ -142,14 +142,14 @@ type lastEntry struct {
 func (s *Store) take(commit string) *folder {
 	e, _ := s.entries.get(commit)
 	s.entries.drop(commit)
-	if now, err := os.Stat(e.pack); err != nil || now.Size() != e.size || !now.ModTime().Equal(e.written) {
+	if info, err := os.Stat(e.pack); err != nil || info.Size() != e.size || !info.ModTime().Equal(e.written) {
 		return nil
 	}
 	return e.root
 }
 
 func (s *Store) remember(commit string, root *folder, pack string) {
-	if is, err := os.Stat(pack); err == nil {
-		s.entries.put(commit, lastEntry{root, pack, is.Size(), is.ModTime()})
+	if info, err := os.Stat(pack); err == nil {
+		s.entries.put(commit, lastEntry{root, pack, info.Size(), info.ModTime()})
 	}
 }

@@ -116,8 +116,8 @@ func (s *Store) LedgerHistory(ctx context.Context, head string, files ...string)
 	if err := git.CheckHashes(head); err != nil {
 		return nil, err
 	}
-	return ask(ctx, s, func(b *git.Batch) (all []LedgerCommit, err error) {
-		for id := head; id != ""; id = all[len(all)-1].Prev {
+	return ask(ctx, s, func(b *git.Batch) (commits []LedgerCommit, err error) {
+		for id := head; id != ""; id = commits[len(commits)-1].Prev {
 			c, err := b.Commit(id)
 			if err != nil {
 				return nil, err
@@ -129,9 +129,9 @@ func (s *Store) LedgerHistory(ctx context.Context, head string, files ...string)
 			if l.Files, err = ledgerFiles(b, id, files); err != nil {
 				return nil, err
 			}
-			all = append(all, l)
+			commits = append(commits, l)
 		}
-		slices.Reverse(all)
-		return all, nil
+		slices.Reverse(commits)
+		return commits, nil
 	})
 }

@@ -34,23 +34,23 @@ const scratchRefs = "refs/pawl-mend/"
 // Sound says what is damaged in the store, as far as refs lead: a ref that names nothing, or missing commits, folders
 // and files. It returns "" if nothing is. With deep, every object is read and checked against its hash, which takes as
 // long as reading the whole repository. Without it, only what the refs have beyond known is checked.
-func (s *Store) Sound(ctx context.Context, deep bool, refs, known []string) (string, error) {
+func (s *Store) Sound(ctx context.Context, deep bool, refs, expected []string) (string, error) {
 	if _, err := os.Stat(s.path("objects")); errors.Is(err, fs.ErrNotExist) {
 		return "the store " + s.dir + " is gone", nil
 	}
 	args := []string{"rev-list", "--objects", "--quiet"}
 	for _, ref := range refs {
-		switch at, err := s.Ref(ctx, ref); {
+		switch path, err := s.Ref(ctx, ref); {
 		case errors.Is(err, ErrDamagedRef):
 			return err.Error(), nil
 		case err != nil:
 			return "", err
-		case at != "":
-			args = append(args, at)
+		case path != "":
+			args = append(args, path)
 		}
 	}
 	if len(args) > 3 {
-		for _, k := range known {
+		for _, k := range expected {
 			if git.IsHash(k) && s.has(ctx, k) {
 				args = append(args, "^"+k)
 			}
@@ -129,12 +129,12 @@ func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring f
 	if ctx.Err() != nil {
 		return m, ctx.Err()
 	}
-	before, damaged, err := s.written()
+	writtenRefs, damaged, err := s.written()
 	if err != nil {
 		return m, err
 	}
 	refs := map[string]string{}
-	names := maps.Clone(before)
+	names := maps.Clone(writtenRefs)
 	maps.Copy(names, want)
 	maps.Copy(names, noted)
 	for _, name := range damaged {
@@ -145,23 +145,23 @@ func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring f
 		if err != nil && !errors.Is(err, ErrDamagedRef) {
 			return m, err
 		}
-		for _, at := range []string{want[name], before[name], noted[name], brought} {
-			if at == "" {
+		for _, path := range []string{want[name], writtenRefs[name], noted[name], brought} {
+			if path == "" {
 				continue
 			}
-			is, err := fresh.Holds(ctx, at)
+			ok, err := fresh.Holds(ctx, path)
 			if err != nil {
 				return m, err
 			}
-			if is {
-				refs[name] = at
+			if ok {
+				refs[name] = path
 				break
 			}
 		}
-		if was := cmp.Or(want[name], before[name], noted[name]); refs[name] != "" && was != "" && refs[name] != was {
+		if expected := cmp.Or(want[name], writtenRefs[name], noted[name]); refs[name] != "" && expected != "" && refs[name] != expected {
 			m.Older = append(m.Older, name)
 		}
-		if refs[name] == "" && (before[name]+want[name]+noted[name] != "" || slices.Contains(damaged, name)) {
+		if refs[name] == "" && (writtenRefs[name]+want[name]+noted[name] != "" || slices.Contains(damaged, name)) {
 			m.Lost = append(m.Lost, name)
 		}
 	}
@@ -186,7 +186,7 @@ func (s *Store) Holds(ctx context.Context, id string) (bool, error) {
 }
 
 // salvage copies every readable object into another store, and reports whether all were readable.
-func (s *Store) salvage(ctx context.Context, to *Store) (whole bool, err error) {
+func (s *Store) salvage(ctx context.Context, dest *Store) (whole bool, err error) {
 	objects := s.path("objects")
 	whole = true
 	err = filepath.WalkDir(objects, func(path string, d fs.DirEntry, err error) error {
@@ -211,9 +211,9 @@ func (s *Store) salvage(ctx context.Context, to *Store) (whole bool, err error) 
 		switch id := strings.TrimSuffix(dir, "/") + name; {
 		case strings.HasPrefix(name, "tmp_"):
 		case dir == "pack/" && strings.HasSuffix(name, ".pack"):
-			return to.unpack(ctx, path, &whole)
+			return dest.unpack(ctx, path, &whole)
 		case git.IsHash(id):
-			return to.copyLoose(path, rel, id, &whole)
+			return dest.copyLoose(path, rel, id, &whole)
 		}
 		return nil
 	})
@@ -222,7 +222,7 @@ func (s *Store) salvage(ctx context.Context, to *Store) (whole bool, err error) 
 
 // unpack adds the objects of a pack: all at once, or else the readable ones.
 func (s *Store) unpack(ctx context.Context, path string, whole *bool) error {
-	in := func(args ...string) error {
+	runIn := func(args ...string) error {
 		f, err := os.Open(path)
 		if err != nil {
 			return err
@@ -233,8 +233,8 @@ func (s *Store) unpack(ctx context.Context, path string, whole *bool) error {
 		_, err = c.Run(ctx)
 		return err
 	}
-	for _, how := range [][]string{{"index-pack", "--stdin", "--fix-thin"}, {"unpack-objects", "-r", "-q"}} { // the latter skips what is damaged
-		err := in(how...)
+	for _, args := range [][]string{{"index-pack", "--stdin", "--fix-thin"}, {"unpack-objects", "-r", "-q"}} { // the latter skips what is damaged
+		err := runIn(args...)
 		// Nothing else that git says excuses a pack: it runs out of memory if a size in the pack is damaged.
 		if ge := git.Failure(err); err == nil || ctx.Err() != nil || git.Starved(err) || ge != nil && ge.NoRoom() {
 			return cmp.Or(ctx.Err(), err)
@@ -254,11 +254,11 @@ func (s *Store) copyLoose(path, rel, id string, whole *bool) error {
 		*whole = false
 		return nil //nolint:nilerr // it counts as lost
 	}
-	at := s.path("objects", rel)
-	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+	file := s.path("objects", rel)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(at, b, 0o444)
+	return os.WriteFile(file, b, 0o444)
 }
 
 // isObject reports whether a loose object's file has the content of its hash.
@@ -333,15 +333,15 @@ func (s *Store) goBack() error {
 // exchange replaces this store's objects and refs with another store's.
 func (s *Store) exchange(fresh *Store, whole bool) (aside string, err error) {
 	for _, part := range exchanged {
-		now, old := s.path(part), s.path(part+putAside)
+		present, old := s.path(part), s.path(part+putAside)
 		if err := os.RemoveAll(old); err != nil {
 			return "", err
 		}
-		if err := os.Rename(now, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(present, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
 		crashpoint.At("mend.exchanging")
-		if err := durable.Rename(fresh.path(part), now); err != nil {
+		if err := durable.Rename(fresh.path(part), present); err != nil {
 			return "", err
 		}
 	}
@@ -390,8 +390,8 @@ func (s *Store) replaceRefs(ctx context.Context, refs map[string]string, lock *o
 	if err := os.MkdirAll(s.path("refs", "heads"), 0o700); err != nil {
 		return err
 	}
-	for name, at := range refs {
-		if err := s.moveRef(ctx, name, at, lock); err != nil {
+	for name, path := range refs {
+		if err := s.moveRef(ctx, name, path, lock); err != nil {
 			return err
 		}
 	}

@@ -18,11 +18,11 @@ type Conflict struct{ Paths []string }
 func (e *Conflict) Error() string { return "both sides changed " + git.QuoteSome(e.Paths) }
 
 // Merge returns the tree of two merged commits. The error is *Conflict if they conflict.
-func (s *Store) Merge(ctx context.Context, one, other string) (tree string, err error) {
-	if err := git.CheckHashes(one, other); err != nil {
+func (s *Store) Merge(ctx context.Context, ours, theirs string) (tree string, err error) {
+	if err := git.CheckHashes(ours, theirs); err != nil {
 		return "", err
 	}
-	out, err := s.run.Run(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", one, other)
+	out, err := s.run.Run(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
 	parts := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
 	switch {
 	case err == nil:
@@ -36,14 +36,14 @@ func (s *Store) Merge(ctx context.Context, one, other string) (tree string, err 
 // Carry returns the tree of a commit with the change from base to head. Only the three trees count: what the
 // histories have in common does not. So it also holds where base is no ancestor of onto any more. The error is
 // *Conflict if the change does not fit there.
-func (s *Store) Carry(ctx context.Context, base, head, onto string) (tree string, err error) {
+func (s *Store) Carry(ctx context.Context, base, head, newBase string) (tree string, err error) {
 	// git merges commits and looks for the base in their history, so the trees get one of their own.
 	made, err := s.Make(ctx, NewCommit{Tree: base, Message: "base", Author: carrier, Time: time.Unix(0, 0).UTC()})
 	if err != nil {
 		return "", fmt.Errorf("carry %s: %w", base, err)
 	}
 	sides := make([]string, 2)
-	for i, side := range []string{onto, head} {
+	for i, side := range []string{newBase, head} {
 		sides[i], err = s.Make(ctx, NewCommit{
 			Tree: side, Parents: []string{made}, Message: "side", Author: carrier, Time: time.Unix(0, 0).UTC(),
 		})
@@ -108,8 +108,8 @@ func (s *Store) Gone(ctx context.Context, base, tip string) (oldest []string, er
 	}
 	for _, commit := range slices.Sorted(maps.Keys(parents)) {
 		isGone := func(parent string) bool {
-			_, gone := parents[parent]
-			return gone
+			_, seen := parents[parent]
+			return seen
 		}
 		if !slices.ContainsFunc(parents[commit], isGone) {
 			oldest = append(oldest, commit)

@@ -88,7 +88,7 @@ func (p *pack) encode() (content, index []byte, name string, err error) {
 	w := deflaters.Get().(*zlib.Writer)
 	defer deflaters.Put(w)
 	for i := range p.objects {
-		o, at := &p.objects[i], b.Len()
+		o, offset := &p.objects[i], b.Len()
 		// Four bits of the size, then seven in each byte, the lowest first.
 		size := len(o.content)
 		head := kinds[o.kind]<<4 | byte(size&15)
@@ -100,7 +100,7 @@ func (p *pack) encode() (content, index []byte, name string, err error) {
 		w.Reset(&b)
 		_, _ = w.Write(o.content) // memory takes everything
 		_ = w.Close()
-		o.at, o.sum = uint32(at), crc32.ChecksumIEEE(b.Bytes()[at:])
+		o.at, o.sum = uint32(offset), crc32.ChecksumIEEE(b.Bytes()[offset:])
 	}
 	if b.Len() > 1<<31-1 {
 		return nil, nil, "", errors.New("the entry is too large for a pack")

@@ -40,11 +40,11 @@ func (s *Store) Entries(ctx context.Context, commit string) ([]TreeEntry, error)
 }
 
 // BlobByID returns the content of a blob by its object ID, as Entries and git.FileChange have it.
-func (s *Store) BlobByID(ctx context.Context, blob string, most int) ([]byte, error) {
+func (s *Store) BlobByID(ctx context.Context, blob string, limit int) ([]byte, error) {
 	if err := git.CheckHashes(blob); err != nil {
 		return nil, err
 	}
-	return ask(ctx, s, func(b *git.Batch) ([]byte, error) { return b.Of("blob", blob, most) })
+	return ask(ctx, s, func(b *git.Batch) ([]byte, error) { return b.Of("blob", blob, limit) })
 }
 
 // Log returns the last n commits up to head, newest first, as "abc1234 subject", with everything escaped that could
@@ -56,7 +56,7 @@ func (s *Store) Log(ctx context.Context, head string, n int) ([]string, error) {
 	if n < 0 {
 		return nil, errors.New("a negative number of commits")
 	}
-	if lines, known := s.logAfter(head, n); known {
+	if lines, ok := s.logAfter(head, n); ok {
 		return lines, nil
 	}
 	out, err := s.run.Run(ctx, "log", "-z", "--no-color", "--no-decorate", "--encoding=UTF-8", "--format=%H %s", "-n", strconv.Itoa(n), head, "--")
@@ -77,21 +77,21 @@ func logKey(head string, n int) string { return fmt.Sprintf("%s %d", head, n) }
 
 // logAfter returns the log at head if all commits since an earlier log are known and have one parent each: then they
 // simply come first. A loop asks again a commit or two later, and this process made those commits itself.
-func (s *Store) logAfter(head string, n int) (lines []string, known bool) {
-	for at := head; len(lines) <= n; {
-		if before, known := s.logs.get(logKey(at, n)); known {
-			lines = append(lines, before...)
+func (s *Store) logAfter(head string, n int) (lines []string, ok bool) {
+	for path := head; len(lines) <= n; {
+		if cached, ok := s.logs.get(logKey(path, n)); ok {
+			lines = append(lines, cached...)
 			lines = lines[:min(n, len(lines))]
 			s.logs.put(logKey(head, n), lines)
 			return slices.Clone(lines), true
 		}
-		c, known := s.commits.get(at)
-		if !known || len(c.Parents) != 1 {
+		c, ok := s.commits.get(path)
+		if !ok || len(c.Parents) != 1 {
 			break
 		}
 		subject, _, _ := strings.Cut(c.Message, "\n\n")
-		lines = append(lines, at[:7]+" "+git.Printable(strings.Join(strings.Split(strings.TrimSpace(subject), "\n"), " ")))
-		at = c.Parents[0]
+		lines = append(lines, path[:7]+" "+git.Printable(strings.Join(strings.Split(strings.TrimSpace(subject), "\n"), " ")))
+		path = c.Parents[0]
 	}
 	return nil, false
 }

@@ -39,20 +39,20 @@ func (s *Store) Settled(ctx context.Context, base, head string) (kept []git.Comm
 		return nil, err
 	}
 	last := len(line) - 1
-	at := map[string][]git.Commit{} // the kept commits, as of each commit
+	keptAt := map[string][]git.Commit{} // the kept commits, as of each commit
 	for _, c := range slices.Backward(line[:last]) {
-		from, goesOn := goesOnFrom(c)
+		origin, goesOn := goesOnFrom(c)
 		switch i := slices.IndexFunc(kept, func(k git.Commit) bool { return k.Tree == c.Tree }); {
 		case c.Tree == line[last].Tree:
 			kept = nil
 		case goesOn:
-			kept = at[from]
+			kept = keptAt[origin]
 		case i >= 0:
 			kept = kept[:i+1]
 		default:
 			kept = append(slices.Clip(kept), c)
 		}
-		at[c.ID] = kept
+		keptAt[c.ID] = kept
 	}
 	return kept, nil
 }
@@ -72,8 +72,8 @@ func (s *Store) WithTree(ctx context.Context, base, tip, commit string) (string,
 		return "", fmt.Errorf("list the commits up to %s: %w", tip, err)
 	}
 	for line := range strings.Lines(string(out)) {
-		id, its, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if its == tree {
+		id, trailer, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if trailer == tree {
 			return id, nil
 		}
 	}

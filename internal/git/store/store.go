@@ -126,18 +126,18 @@ func Excludes() string {
 
 func (s *Store) create(ctx context.Context, lock *os.File) error {
 	fresh := s.dir + ".new"
-	at := dirfd.At(fresh)
-	if err := os.RemoveAll(at); err != nil { // left by a process that died here
+	path := dirfd.At(fresh)
+	if err := os.RemoveAll(path); err != nil { // left by a process that died here
 		return err
 	}
-	if err := os.Mkdir(at, 0o700); err != nil {
+	if err := os.Mkdir(path, 0o700); err != nil {
 		return err
 	}
 	init := git.Hardened(fresh).With("GIT_DEFAULT_REF_FORMAT=files").Command("init", "--quiet", "--bare", "--template=", "--initial-branch=none", "--object-format=sha1")
 	if _, err := init.Holding(lock).Run(ctx); err != nil {
 		return err
 	}
-	if _, err := s.writeConfig(at); err != nil {
+	if _, err := s.writeConfig(path); err != nil {
 		return err
 	}
 	return durable.Rename(fresh, s.dir)

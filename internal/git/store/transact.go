@@ -43,15 +43,15 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 
 	var r TxResult
 	var code git.Commit // the zero value if the transaction makes none
-	var branch, from string
+	var branch, start string
 	switch {
 	case tx.Commit != nil && tx.Revert != nil:
 		return r, errors.New("a transaction commits or reverts, not both")
 	case tx.Commit != nil:
-		branch, from = tx.Commit.Branch, tx.Commit.Parent
+		branch, start = tx.Commit.Branch, tx.Commit.Parent
 		code, err = tx.Commit.commit()
 	case tx.Revert != nil:
-		branch, from = tx.Revert.Branch, tx.Revert.Commit
+		branch, start = tx.Revert.Branch, tx.Revert.Commit
 		code, err = s.revert(ctx, *tx.Revert)
 	}
 	if err != nil {
@@ -62,9 +62,9 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 	type move struct{ ref, to string }
 	var moves []move
 	if code.ID != "" {
-		begins, err := s.begins(ctx, branch, from, func() (string, error) { return code.ID, nil })
+		begins, err := s.begins(ctx, branch, start, func() (string, error) { return code.ID, nil })
 		if begins {
-			err = errors.Join(s.need(ctx, from), s.needTree(ctx, code.Tree))
+			err = errors.Join(s.need(ctx, start), s.needTree(ctx, code.Tree))
 			p.add("commit", code.Content())
 			moves = append(moves, move{branch, code.ID})
 		}
@@ -104,7 +104,7 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 		}
 	}
 	if len(moves) > 0 {
-		at, err := s.write(&p)
+		path, err := s.write(&p)
 		if err != nil {
 			return TxResult{}, err
 		}
@@ -116,7 +116,7 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 			crashpoint.At("store.moved")
 		}
 		if root != nil {
-			s.remember(r.Entry, root, at)
+			s.remember(r.Entry, root, path)
 		}
 	}
 	if code.ID != "" {
@@ -128,19 +128,19 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 
 // begins reports whether a ref is where a transaction starts from. If it is anywhere else but where the transaction
 // moves it, which would returns, or if it can't be read, the error is *Fenced.
-func (s *Store) begins(ctx context.Context, ref, from string, would func() (string, error)) (bool, error) {
+func (s *Store) begins(ctx context.Context, ref, start string, would func() (string, error)) (bool, error) {
 	have, err := s.Ref(ctx, ref)
 	switch {
 	case errors.Is(err, ErrDamagedRef):
-		return false, &Fenced{Ref: ref, Want: from, Have: Damaged}
-	case err != nil || have == from:
+		return false, &Fenced{Ref: ref, Want: start, Have: Damaged}
+	case err != nil || have == start:
 		return err == nil, err
 	case have != "":
-		if to, err := would(); err != nil || to == have {
+		if target, err := would(); err != nil || target == have {
 			return false, err
 		}
 	}
-	return false, &Fenced{Ref: ref, Want: from, Have: have}
+	return false, &Fenced{Ref: ref, Want: start, Have: have}
 }
 
 // need returns an error if the store lacks one of the commits on which something is to be built.
@@ -223,19 +223,19 @@ func (s *Store) entry(ctx context.Context, e Entry, p *pack) (id string, root *f
 
 // moveRef sets a ref, which the caller has compared, as git does: its lock becomes its file. The caller holds the store's
 // lock. git itself makes a new ref if something may be in its way.
-func (s *Store) moveRef(ctx context.Context, ref, to string, lock *os.File) error {
+func (s *Store) moveRef(ctx context.Context, ref, target string, lock *os.File) error {
 	if err := s.dropStaleLock(ref); err != nil {
 		return err
 	}
 	path := s.path(filepath.FromSlash(ref))
-	is, err := os.Lstat(path)
+	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, packed := os.Lstat(s.path("packed-refs")); errors.Is(packed, fs.ErrNotExist) {
 			err = os.MkdirAll(filepath.Dir(path), 0o777)
 		}
 	}
-	if err != nil || is != nil && !is.Mode().IsRegular() {
-		script := "update " + ref + "\x00" + to + "\x00\x00"
+	if err != nil || info != nil && !info.Mode().IsRegular() {
+		script := "update " + ref + "\x00" + target + "\x00\x00"
 		_, err := s.run.Command("update-ref", "--stdin", "-z").Input(script).Holding(lock).Run(ctx)
 		return err
 	}
@@ -243,7 +243,7 @@ func (s *Store) moveRef(ctx context.Context, ref, to string, lock *os.File) erro
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(to + "\n")
+	_, err = f.WriteString(target + "\n")
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}

@@ -31,11 +31,11 @@ type Folder struct {
 // (.git/info/exclude). The error is *Precondition if something else is in the way. The caller closes the folder; if
 // OpenFolder has made it and nothing was written, it is removed then.
 func OpenFolder(ctx context.Context, repo Repo) (*Folder, error) {
-	in := inspector{ctx: ctx, repo: repo}
-	inTheWay := func(what, do string) error {
-		return &Precondition{Code: FileInTheWay, What: what, Do: do}
+	insp := inspector{ctx: ctx, repo: repo}
+	inTheWay := func(problem, do string) error {
+		return &Precondition{Code: FileInTheWay, What: problem, Do: do}
 	}
-	tracked, err := in.git("ls-files", "-z", "--", FolderName)
+	tracked, err := insp.git("ls-files", "-z", "--", FolderName)
 	if err != nil {
 		return nil, fmt.Errorf("looking for %s in git: %w", FolderName, err)
 	}
@@ -64,7 +64,7 @@ func OpenFolder(ctx context.Context, repo Repo) (*Folder, error) {
 		f.Close()
 		return nil, inTheWay(fmt.Sprintf("%s in %s is no folder", FolderName, git.Quote(repo.Address)), "rename it, so that a steward can write there what you read")
 	}
-	if err := in.ignore(FolderName); err != nil {
+	if err := insp.ignore(FolderName); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -87,27 +87,27 @@ func HasFolder(repo Repo) (bool, error) {
 
 // same returns an error if the opened folder is not the one in the project, but the target of a link.
 func same(project, folder *os.Root) error {
-	there, err := project.Lstat(FolderName)
+	info, err := project.Lstat(FolderName)
 	if err != nil {
 		return err
 	}
 	opened, err := folder.Stat(".")
-	if err == nil && !os.SameFile(there, opened) {
+	if err == nil && !os.SameFile(info, opened) {
 		err = errors.New("it is a link")
 	}
 	return err
 }
 
 // ignore makes git ignore a folder at the root of the working tree, if it does not yet.
-func (in *inspector) ignore(folder string) error {
+func (insp *inspector) ignore(folder string) error {
 	ignored := func() (bool, error) {
-		_, is, err := in.maybe("check-ignore", "-q", "--", folder+"/x")
-		return is, err
+		_, ok, err := insp.maybe("check-ignore", "-q", "--", folder+"/x")
+		return ok, err
 	}
-	if is, err := ignored(); err != nil || is {
+	if ok, err := ignored(); err != nil || ok {
 		return err
 	}
-	common, err := in.gitDir("--git-common-dir")
+	common, err := insp.gitDir("--git-common-dir")
 	if err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ func (in *inspector) ignore(folder string) error {
 		return &Precondition{Code: FileInTheWay, What: fmt.Sprintf("git can't be told to ignore %s: %v", folder, err),
 			Do: "add the line /" + folder + "/ to .git/info/exclude yourself"}
 	}
-	is, err := ignored()
-	if err == nil && !is {
+	ok, err := ignored()
+	if err == nil && !ok {
 		err = &Precondition{Code: FileInTheWay, What: "a .gitignore of the project says that git is not to ignore " + folder,
 			Do: "take that line out, so that what a steward writes does not become a part of the project"}
 	}
@@ -242,16 +242,16 @@ var ErrChanged = errors.New("somebody has just changed the file")
 // Write gives a file of the folder that content, all of it or nothing, if it still is what Digest said. It replaces
 // whatever that was, also a folder. If somebody changes the file meanwhile, their version stays, and the error is
 // ErrChanged. A file system that can't exchange two files leaves them a moment in which their version is lost.
-func (f *Folder) Write(name string, content []byte, was string) error {
-	if err := f.is(name, was); err != nil {
+func (f *Folder) Write(name string, content []byte, digest string) error {
+	if err := f.is(name, digest); err != nil {
 		return err
 	}
 	if _, err := f.folders(path.Dir(name), true); err != nil {
 		return err
 	}
-	if was == NoFile { // it may have been in a folder's place
+	if digest == NoFile { // it may have been in a folder's place
 		var err error
-		if was, err = f.Digest(name); err != nil {
+		if digest, err = f.Digest(name); err != nil {
 			return err
 		}
 	}
@@ -265,8 +265,8 @@ func (f *Folder) Write(name string, content []byte, was string) error {
 	}
 	defer dir.Close()
 	swap := func() error { return exchange(dir, path.Base(draft), path.Base(name)) }
-	if was != Absent && swap() == nil {
-		err := f.is(draft, was)
+	if digest != Absent && swap() == nil {
+		err := f.is(draft, digest)
 		if err != nil {
 			if back := swap(); back != nil {
 				return errors.Join(err, fmt.Errorf("%s has what was in %s: %w", draft, name, back))
@@ -274,8 +274,8 @@ func (f *Folder) Write(name string, content []byte, was string) error {
 		}
 		return errors.Join(err, f.root.RemoveAll(draft))
 	}
-	err = f.is(name, was)
-	if err == nil && was == NoFile {
+	err = f.is(name, digest)
+	if err == nil && digest == NoFile {
 		err = f.root.RemoveAll(name)
 	}
 	if err == nil {
@@ -288,9 +288,9 @@ func (f *Folder) Write(name string, content []byte, was string) error {
 }
 
 // is returns ErrChanged if Digest says something else about a file.
-func (f *Folder) is(name, was string) error {
-	now, err := f.Digest(name)
-	if err == nil && now != was {
+func (f *Folder) is(name, digest string) error {
+	current, err := f.Digest(name)
+	if err == nil && current != digest {
 		err = ErrChanged
 	}
 	return err

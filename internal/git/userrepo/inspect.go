@@ -83,19 +83,19 @@ func (p Preconditions) Error() string {
 
 // Unwrap lets errors.As find the first one.
 func (p Preconditions) Unwrap() []error {
-	return list.Map(p, func(one *Precondition) error { return one })
+	return list.Map(p, func(item *Precondition) error { return item })
 }
 
 // Failed returns the unmet conditions in an error of Inspect, none for any other error.
 func Failed(err error) Preconditions {
 	var several Preconditions
-	var one *Precondition
+	var item *Precondition
 	var unusable *git.Unusable
 	switch {
 	case errors.As(err, &several):
 		return several
-	case errors.As(err, &one):
-		return Preconditions{one}
+	case errors.As(err, &item):
+		return Preconditions{item}
 	case errors.As(err, &unusable):
 		return Preconditions{{Code: UnusableGit, What: unusable.What, Do: unusable.Do}}
 	}
@@ -110,44 +110,44 @@ func Failed(err error) Preconditions {
 // branch, only if the loop starts from what is checked out, because another branch's tree is in its commit. loopRef
 // is the branch that the loop will have (refs/heads/pawl/<loop>), "" to skip that check. It is no error if it exists
 // already, see Source.Loops.
-func Inspect(ctx context.Context, of Repo, base, loopRef string) (Source, error) {
-	if of.folder == nil {
-		abs, err := filepath.Abs(of.Address)
+func Inspect(ctx context.Context, repo Repo, base, loopRef string) (Source, error) {
+	if repo.folder == nil {
+		abs, err := filepath.Abs(repo.Address)
 		if err != nil {
 			return Source{}, err
 		}
-		of = At(abs)
+		repo = At(abs)
 	}
-	s, err := inspect(ctx, of, base, loopRef)
-	return s, unreadable(of.Address, err)
+	s, err := inspect(ctx, repo, base, loopRef)
+	return s, unreadable(repo.Address, err)
 }
 
-func inspect(ctx context.Context, of Repo, base, loopRef string) (Source, error) {
-	in := inspector{ctx: ctx, repo: of}
-	if err := in.ascend(); err != nil {
+func inspect(ctx context.Context, repo Repo, base, loopRef string) (Source, error) {
+	insp := inspector{ctx: ctx, repo: repo}
+	if err := insp.ascend(); err != nil {
 		return Source{}, err
 	}
-	s := Source{Path: in.repo.Address}
-	err := in.format()
+	s := Source{Path: insp.repo.Address}
+	err := insp.format()
 	if err == nil {
-		err = in.branch(&s, base)
+		err = insp.branch(&s, base)
 	}
 	if err == nil {
-		err = in.readSettings()
+		err = insp.readSettings()
 	}
 	if err == nil {
-		err = in.whole(&s)
+		err = insp.whole(&s)
 	}
 	if err != nil {
 		return Source{}, err
 	}
-	s.Identity, s.Origin = in.identity(), Origin(in.set["remote.origin.url"])
+	s.Identity, s.Origin = insp.identity(), Origin(insp.set["remote.origin.url"])
 	// These checks are independent of each other, so all failures are reported at once (A1).
 	var failed Preconditions
 	for _, step := range []func(*Source) error{
-		func(s *Source) error { return in.names(s, loopRef) },
-		in.lock,
-		in.clean,
+		func(s *Source) error { return insp.names(s, loopRef) },
+		insp.lock,
+		insp.clean,
 	} {
 		err := step(&s)
 		if pre, unmet := errors.AsType[*Precondition](err); unmet {
@@ -172,15 +172,15 @@ type inspector struct {
 	dir  string            // what --git-dir answers, "" if git was not asked yet
 }
 
-func (in *inspector) git(args ...string) (string, error) {
-	out, err := in.repo.user().With(in.env...).Run(in.ctx, args...)
+func (insp *inspector) git(args ...string) (string, error) {
+	out, err := insp.repo.user().With(insp.env...).Run(insp.ctx, args...)
 	// Not TrimSpace: a path can end in a space or a newline.
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
 // maybe is git for a question that git answers with exit code 1 if there is none.
-func (in *inspector) maybe(args ...string) (answer string, is bool, err error) {
-	answer, err = in.git(args...)
+func (insp *inspector) maybe(args ...string) (answer string, ok bool, err error) {
+	answer, err = insp.git(args...)
 	if git.Exited(err, 1) {
 		return "", false, nil
 	}
@@ -196,11 +196,11 @@ var shortages = []string{
 
 // unreadable makes a *Precondition of an error with a repository that an attempt would fail on again: git's message, or
 // a path that is not there or not allowed.
-func unreadable(where string, err error) error {
+func unreadable(place string, err error) error {
 	if err == nil || len(Failed(err)) > 0 {
 		return err
 	}
-	name := git.Quote(git.Redact(where))
+	name := git.Quote(git.Redact(place))
 	ge := git.Failure(err)
 	if git.Exited(err, 128) && !ge.NoRoom() && !saysAny(ge.Stderr, shortages) {
 		return &Precondition{Code: Unreadable, What: fmt.Sprintf("git can't read %s: %s", name, lastWords(ge.Stderr)), Do: mendRepository}
@@ -214,49 +214,49 @@ func unreadable(where string, err error) error {
 }
 
 // readSettings reads the settings of git that Inspect needs, in one process: the last value of each name that is not empty.
-func (in *inspector) readSettings() error {
-	out, _, err := in.maybe("config", "-z", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor|remote\.origin\.url|(user|author)\.(name|email))$`)
-	in.set = map[string]string{}
+func (insp *inspector) readSettings() error {
+	out, _, err := insp.maybe("config", "-z", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor|remote\.origin\.url|(user|author)\.(name|email))$`)
+	insp.set = map[string]string{}
 	for _, rec := range git.Fields([]byte(out)) {
-		if key, value, _ := strings.Cut(rec, "\n"); value != "" || in.set[key] == "" {
-			in.set[key] = value
+		if key, value, _ := strings.Cut(rec, "\n"); value != "" || insp.set[key] == "" {
+			insp.set[key] = value
 		}
 	}
 	return err
 }
 
 // ascend continues at the top of the working tree. A held folder is the top already.
-func (in *inspector) ascend() error {
-	if in.repo.folder != nil {
+func (insp *inspector) ascend() error {
+	if insp.repo.folder != nil {
 		return nil
 	}
-	if fi, err := os.Stat(in.repo.Address); errors.Is(err, fs.ErrNotExist) || err == nil && !fi.IsDir() {
-		return &Precondition{Code: NoSuchPath, What: fmt.Sprintf("there is no folder %s", git.Quote(in.repo.Address)),
+	if fi, err := os.Stat(insp.repo.Address); errors.Is(err, fs.ErrNotExist) || err == nil && !fi.IsDir() {
+		return &Precondition{Code: NoSuchPath, What: fmt.Sprintf("there is no folder %s", git.Quote(insp.repo.Address)),
 			Do: "give the path of a git repository as repo.path"}
 	} else if err != nil {
 		return err
 	}
-	top, err := in.toplevel()
-	in.repo = At(top)
+	top, err := insp.toplevel()
+	insp.repo = At(top)
 	return err
 }
 
 // gitDir returns the path of one of git's folders, by the option of rev-parse that names it.
-func (in *inspector) gitDir(which string) (string, error) {
+func (insp *inspector) gitDir(flag string) (string, error) {
 	var err error
-	dir := in.dir
-	if dir == "" || which != "--git-dir" {
-		dir, err = in.git("rev-parse", which)
+	dir := insp.dir
+	if dir == "" || flag != "--git-dir" {
+		dir, err = insp.git("rev-parse", flag)
 	}
 	if err != nil || filepath.IsAbs(dir) {
 		return dir, err
 	}
 	// Not cleaned: here may be a link, and "7/.." of /proc/self/fd/7 is the parent of where it leads.
-	return in.repo.here() + "/" + dir, nil
+	return insp.repo.here() + "/" + dir, nil
 }
 
-func (in *inspector) toplevel() (string, error) {
-	top, err := in.git("rev-parse", "--show-toplevel")
+func (insp *inspector) toplevel() (string, error) {
+	top, err := insp.git("rev-parse", "--show-toplevel")
 	if err == nil && top != "" {
 		return top, nil
 	}
@@ -264,24 +264,24 @@ func (in *inspector) toplevel() (string, error) {
 	if err != nil && ge == nil {
 		return "", err
 	}
-	switch bare, _ := in.git("rev-parse", "--is-bare-repository"); {
+	switch bare, _ := insp.git("rev-parse", "--is-bare-repository"); {
 	case bare == "true":
-		return "", &Precondition{Code: BareRepository, What: fmt.Sprintf("%s is a bare repository", git.Quote(in.repo.Address)),
+		return "", &Precondition{Code: BareRepository, What: fmt.Sprintf("%s is a bare repository", git.Quote(insp.repo.Address)),
 			Do: "give it as repo.url, or a clone of it as repo.path"}
 	case ge != nil && strings.Contains(ge.Stderr, "dubious ownership"):
-		return "", &Precondition{Code: NotTrusted, What: fmt.Sprintf("git does not trust %s: it belongs to another user", git.Quote(in.repo.Address)),
+		return "", &Precondition{Code: NotTrusted, What: fmt.Sprintf("git does not trust %s: it belongs to another user", git.Quote(insp.repo.Address)),
 			Do: "run git config --global --add safe.directory with its path if you trust it"}
 	case ge != nil && !strings.Contains(ge.Stderr, "not a git repository") && !strings.Contains(ge.Stderr, "must be run in a work tree"):
 		return "", err
 	}
-	return "", &Precondition{Code: NotARepository, What: fmt.Sprintf("%s is not in a git repository", git.Quote(in.repo.Address)),
+	return "", &Precondition{Code: NotARepository, What: fmt.Sprintf("%s is not in a git repository", git.Quote(insp.repo.Address)),
 		Do: "run git init, commit what is there, and start again"}
 }
 
-func (in *inspector) format() error {
-	out, err := in.git("rev-parse", "--show-object-format", "--git-dir")
+func (insp *inspector) format() error {
+	out, err := insp.git("rev-parse", "--show-object-format", "--git-dir")
 	format, dir, _ := strings.Cut(out, "\n")
-	in.dir = dir
+	insp.dir = dir
 	if err == nil && format != "sha1" {
 		err = &Precondition{Code: ObjectFormat, What: fmt.Sprintf("the repository's object format is %s", git.Quote(format)),
 			Do: "use a repository with SHA-1 objects; pawl knows no other yet"}
@@ -289,15 +289,15 @@ func (in *inspector) format() error {
 	return err
 }
 
-func (in *inspector) branch(s *Source, base string) error {
-	head, _, err := in.maybe("symbolic-ref", "-q", "HEAD")
+func (insp *inspector) branch(s *Source, base string) error {
+	head, _, err := insp.maybe("symbolic-ref", "-q", "HEAD")
 	if err != nil {
 		return err
 	}
 	s.Current, _ = strings.CutPrefix(head, "refs/heads/")
 	if base == "" {
 		if head == "" {
-			if err := in.unfinished(nil); err != nil {
+			if err := insp.unfinished(nil); err != nil {
 				return err
 			}
 			return &Precondition{Code: DetachedHead, What: "HEAD is detached: no branch is checked out",
@@ -309,15 +309,15 @@ func (in *inspector) branch(s *Source, base string) error {
 	if err := git.CheckBranch(s.Branch); err != nil {
 		return noSuchBranch("%s is not a branch's name", s.Branch)
 	}
-	s.Head, err = in.git("rev-parse", "-q", "--verify", "refs/heads/"+s.Branch+"^{commit}")
+	s.Head, err = insp.git("rev-parse", "-q", "--verify", "refs/heads/"+s.Branch+"^{commit}")
 	switch {
 	case err == nil && git.IsHash(s.Head):
 		return nil
 	case err != nil && !git.Exited(err, 1):
 		return err
 	}
-	if at, err := in.git("rev-parse", "-q", "--verify", "refs/heads/"+s.Branch); err == nil {
-		return &Precondition{Code: Unreadable, What: fmt.Sprintf("the repository does not have the commit that branch %s is at, %s", git.Quote(s.Branch), at),
+	if path, err := insp.git("rev-parse", "-q", "--verify", "refs/heads/"+s.Branch); err == nil {
+		return &Precondition{Code: Unreadable, What: fmt.Sprintf("the repository does not have the commit that branch %s is at, %s", git.Quote(s.Branch), path),
 			Do: mendRepository}
 	}
 	if s.Branch == s.Current {
@@ -329,13 +329,13 @@ func (in *inspector) branch(s *Source, base string) error {
 
 // whole checks that a partial clone (git clone --filter) has everything that its branch needs. git does not fetch
 // missing objects for another repository.
-func (in *inspector) whole(s *Source) error {
+func (insp *inspector) whole(s *Source) error {
 	partial := func(key string) bool { return key == "extensions.partialclone" || strings.HasSuffix(key, ".promisor") }
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(in.set)), partial) {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(insp.set)), partial) {
 		return nil // it is a full clone
 	}
 	missing := false
-	c := in.repo.user().Command("rev-list", "--objects", "--missing=print", s.Head, "--")
+	c := insp.repo.user().Command("rev-list", "--objects", "--missing=print", s.Head, "--")
 	c.Stdout = func(out io.Reader) error {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if missing = strings.HasPrefix(lines.Text(), "?"); missing {
@@ -344,7 +344,7 @@ func (in *inspector) whole(s *Source) error {
 		}
 		return nil
 	}
-	if _, err := c.Run(in.ctx); err != nil {
+	if _, err := c.Run(insp.ctx); err != nil {
 		return err
 	}
 	if !missing {
@@ -356,8 +356,8 @@ func (in *inspector) whole(s *Source) error {
 
 // names checks for refs that would prevent the loop's refs. Git keeps refs as files in folders, so refs/heads/pawl
 // and refs/heads/pawl/x exclude each other.
-func (in *inspector) names(s *Source, loopRef string) error {
-	out, err := in.git("for-each-ref", "--format=%(refname)", "refs/heads/pawl", "refs/pawl-ledger")
+func (insp *inspector) names(s *Source, loopRef string) error {
+	out, err := insp.git("for-each-ref", "--format=%(refname)", "refs/heads/pawl", "refs/pawl-ledger")
 	if err != nil {
 		return err
 	}
@@ -382,14 +382,14 @@ func taken(refs []string, loopRef string) ([]string, error) {
 		}
 		if inTheWay {
 			short, branch := strings.CutPrefix(ref, "refs/heads/")
-			what, do := "the branch %s is in the way of the loop's own", "rename it (git branch -m %s <other name>)"
+			problem, do := "the branch %s is in the way of the loop's own", "rename it (git branch -m %s <other name>)"
 			if !branch {
-				what, do = "the ref %s is in the way of the loop's ledger", "remove it if nothing needs it (git update-ref -d %s)"
+				problem, do = "the ref %s is in the way of the loop's ledger", "remove it if nothing needs it (git update-ref -d %s)"
 			}
 			if ref != "refs/heads/pawl" && ref != "refs/pawl-ledger" {
 				do += ", or give the loop another name"
 			}
-			return nil, &Precondition{Code: NameInTheWay, What: fmt.Sprintf(what, git.Quote(short)), Do: fmt.Sprintf(do, git.Quote(short))}
+			return nil, &Precondition{Code: NameInTheWay, What: fmt.Sprintf(problem, git.Quote(short)), Do: fmt.Sprintf(do, git.Quote(short))}
 		}
 		for _, below := range []string{"refs/heads/pawl/", "refs/pawl-ledger/"} {
 			if name, ok := strings.CutPrefix(ref, below); ok {
@@ -400,8 +400,8 @@ func taken(refs []string, loopRef string) ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), nil
 }
 
-func (in *inspector) lock(*Source) error {
-	if _, err := os.Lstat(filepath.Join(in.repo.here(), "loop-results.tsv.lock")); errors.Is(err, fs.ErrNotExist) {
+func (insp *inspector) lock(*Source) error {
+	if _, err := os.Lstat(filepath.Join(insp.repo.here(), "loop-results.tsv.lock")); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
@@ -410,11 +410,11 @@ func (in *inspector) lock(*Source) error {
 		Do: "make sure that none runs, then remove it"}
 }
 
-func (in *inspector) clean(s *Source) error {
+func (insp *inspector) clean(s *Source) error {
 	if s.Branch != s.Current {
 		return nil
 	}
-	out, err := in.git("status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames")
+	out, err := insp.git("status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames")
 	if err != nil {
 		return err
 	}
@@ -429,7 +429,7 @@ func (in *inspector) clean(s *Source) error {
 			}
 		}
 	}
-	if err := in.unfinished(unmerged); err != nil {
+	if err := insp.unfinished(unmerged); err != nil {
 		return err
 	}
 	if len(unmerged) > 0 { // for example after a stash that conflicts
@@ -453,8 +453,8 @@ var operations = []struct{ file, what, do string }{
 }
 
 // unfinished returns a *Precondition if an operation of git is unfinished, with the files that keep it so.
-func (in *inspector) unfinished(unmerged []string) error {
-	dir, err := in.gitDir("--git-dir")
+func (insp *inspector) unfinished(unmerged []string) error {
+	dir, err := insp.gitDir("--git-dir")
 	if err != nil {
 		return err
 	}
@@ -472,8 +472,8 @@ func (in *inspector) unfinished(unmerged []string) error {
 	return nil
 }
 
-func (in *inspector) identity() git.Identity {
-	id := git.Identity{Name: cmp.Or(in.set["author.name"], in.set["user.name"]), Email: cmp.Or(in.set["author.email"], in.set["user.email"])}
+func (insp *inspector) identity() git.Identity {
+	id := git.Identity{Name: cmp.Or(insp.set["author.name"], insp.set["user.name"]), Email: cmp.Or(insp.set["author.email"], insp.set["user.email"])}
 	if id.Name == "" || id.Email == "" {
 		return git.Identity{Name: "pawl", Email: "pawl@localhost"}
 	}
@@ -487,11 +487,11 @@ func Find(ctx context.Context, dir string) (Repo, error) {
 	if err != nil {
 		return Repo{}, err
 	}
-	in := inspector{ctx: ctx, repo: At(abs)}
-	if err := in.ascend(); err != nil {
+	insp := inspector{ctx: ctx, repo: At(abs)}
+	if err := insp.ascend(); err != nil {
 		return Repo{}, unreadable(abs, err)
 	}
-	f, err := dirfd.Open(in.repo.Address)
+	f, err := dirfd.Open(insp.repo.Address)
 	if err != nil {
 		return Repo{}, unreadable(abs, err)
 	}
@@ -511,8 +511,8 @@ func FindAt(url, local string) Repo {
 
 // Root returns the top of the working tree that contains dir.
 func Root(ctx context.Context, dir string) (string, error) {
-	in := inspector{ctx: ctx, repo: At(dir)}
-	top, err := in.toplevel()
+	insp := inspector{ctx: ctx, repo: At(dir)}
+	top, err := insp.toplevel()
 	return top, unreadable(dir, err)
 }
 

@@ -34,7 +34,7 @@ func Land(ctx context.Context, s *store.Store, l Landing) error {
 	if err := git.CheckHashes(l.From, l.To); err != nil {
 		return err
 	}
-	in, tip, here, err := findBranch(ctx, l.Repo, l.Branch)
+	insp, tip, checkedOut, err := findBranch(ctx, l.Repo, l.Branch)
 	if err != nil {
 		return err
 	}
@@ -45,28 +45,28 @@ func Land(ctx context.Context, s *store.Store, l Landing) error {
 	case tip != l.From:
 		return &store.Fenced{Ref: ref, Want: l.From, Have: tip}
 	}
-	if err := lend(ctx, s, in.repo, l.To); err != nil {
+	if err := lend(ctx, s, insp.repo, l.To); err != nil {
 		return err
 	}
-	if !here {
-		return in.swap(ref, l)
+	if !checkedOut {
+		return insp.swap(ref, l)
 	}
 	files, err := s.Changes(ctx, l.From, l.To)
 	if err != nil {
 		return err
 	}
-	if err := makeRoom(in, l, files); err != nil {
+	if err := makeRoom(insp, l, files); err != nil {
 		return err
 	}
-	old, err := in.remember(files)
+	old, err := insp.remember(files)
 	if err != nil {
 		return err
 	}
 	defer old.forget()
-	if err := in.step(l.From, l.To); err != nil {
+	if err := insp.step(l.From, l.To); err != nil {
 		return old.after(err)
 	}
-	if err := in.swap(ref, l); err != nil {
+	if err := insp.swap(ref, l); err != nil {
 		return errors.Join(err, old.putBack()) // somebody else was faster
 	}
 	return nil
@@ -74,31 +74,31 @@ func Land(ctx context.Context, s *store.Store, l Landing) error {
 
 // Tip returns the commit of a branch of the user's repository. It returns *Precondition if the branch is checked out
 // in another working tree, or here with uncommitted changes: landing on it would change files under somebody's work.
-func Tip(ctx context.Context, of Repo, branch string) (string, error) {
-	in, tip, here, err := findBranch(ctx, of, branch)
-	if err == nil && here {
-		err = in.clean(&Source{Branch: branch, Current: branch})
+func Tip(ctx context.Context, repo Repo, branch string) (string, error) {
+	insp, tip, checkedOut, err := findBranch(ctx, repo, branch)
+	if err == nil && checkedOut {
+		err = insp.clean(&Source{Branch: branch, Current: branch})
 	}
 	return tip, err
 }
 
 // findBranch returns the commit of a branch of the repository, and whether it is checked out here.
-func findBranch(ctx context.Context, of Repo, branch string) (in *inspector, tip string, here bool, err error) {
-	in = &inspector{ctx: ctx, repo: of}
+func findBranch(ctx context.Context, repo Repo, branch string) (insp *inspector, tip string, checkedOut bool, err error) {
+	insp = &inspector{ctx: ctx, repo: repo}
 	if err = git.CheckBranch(branch); err == nil {
-		err = in.ascend()
+		err = insp.ascend()
 	}
 	if err == nil {
-		tip, err = in.tip(branch)
+		tip, err = insp.tip(branch)
 	}
 	if err == nil {
-		here, err = in.checkedOut(branch)
+		checkedOut, err = insp.checkedOut(branch)
 	}
-	return in, tip, here, err
+	return insp, tip, checkedOut, err
 }
 
-func (in *inspector) tip(branch string) (string, error) {
-	tip, err := in.git("rev-parse", "-q", "--verify", "refs/heads/"+branch+"^{commit}")
+func (insp *inspector) tip(branch string) (string, error) {
+	tip, err := insp.git("rev-parse", "-q", "--verify", "refs/heads/"+branch+"^{commit}")
 	if git.Exited(err, 1) || err == nil && !git.IsHash(tip) {
 		return "", &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("there is no branch %s any more", git.Quote(branch)),
 			Do: "make it again where the loop began, or take the change as a patch (--how patch)"}
@@ -109,16 +109,16 @@ func (in *inspector) tip(branch string) (string, error) {
 // checkedOut reports whether the branch is checked out here. If it is checked out elsewhere, the error is
 // *Precondition. git lists the main working tree first, and names it by its git directory if that is elsewhere, as that of
 // a submodule is.
-func (in *inspector) checkedOut(branch string) (here bool, err error) {
-	out, err := in.git("worktree", "list", "--porcelain", "-z")
+func (insp *inspector) checkedOut(branch string) (checkedOut bool, err error) {
+	out, err := insp.git("worktree", "list", "--porcelain", "-z")
 	if err != nil {
 		return false, err
 	}
-	top, err := in.toplevel()
+	top, err := insp.toplevel()
 	if err != nil {
 		return false, err
 	}
-	isMain, err := in.isMainTree()
+	isMain, err := insp.isMainTree()
 	if err != nil {
 		return false, err
 	}
@@ -133,38 +133,38 @@ func (in *inspector) checkedOut(branch string) (here bool, err error) {
 		switch {
 		case line != "branch refs/heads/"+branch:
 		case tree == top || isMain && trees == 1:
-			here = true
+			checkedOut = true
 		default:
 			elsewhere = append(elsewhere, tree)
 		}
 	}
 
-	if !here && !isMain {
+	if !checkedOut && !isMain {
 		// A git before 2.48 prints the relative path of a linked tree as it is in its file, so it is not top.
 		i := slices.IndexFunc(elsewhere, func(tree string) bool { return !filepath.IsAbs(tree) })
-		head, _, err := in.maybe("symbolic-ref", "-q", "HEAD")
+		head, _, err := insp.maybe("symbolic-ref", "-q", "HEAD")
 		if err != nil {
 			return false, err
 		}
 		if i >= 0 && head == "refs/heads/"+branch {
-			elsewhere, here = slices.Delete(elsewhere, i, i+1), true
+			elsewhere, checkedOut = slices.Delete(elsewhere, i, i+1), true
 		}
 	}
 	if len(elsewhere) > 0 {
 		return false, &Precondition{Code: CheckedOutThere, What: fmt.Sprintf("the branch %s is checked out in %s", git.Quote(branch), git.Quote(elsewhere[0])),
 			Do: "check out another branch there, or remove that working tree (git worktree remove)"}
 	}
-	return here, nil
+	return checkedOut, nil
 }
 
 // isMainTree reports whether the working tree is the repository's main one: a linked one has a git directory of its own.
-func (in *inspector) isMainTree() (bool, error) {
-	out, err := in.git("rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir")
+func (insp *inspector) isMainTree() (bool, error) {
+	out, err := insp.git("rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir")
 	if err != nil {
 		return false, err
 	}
-	own, common, _ := strings.Cut(out, "\n")
-	return own == common, nil
+	gitDir, common, _ := strings.Cut(out, "\n")
+	return gitDir == common, nil
 }
 
 // lend gives the user's repository the objects of a commit. It sets no ref of theirs.
@@ -179,23 +179,23 @@ func lend(ctx context.Context, s *store.Store, repo Repo, commit string) error {
 
 // makeRoom checks that the tree is clean and that nothing exists where the change adds a file, because an ignored
 // file would be overwritten.
-func makeRoom(in *inspector, l Landing, files []git.FileChange) error {
+func makeRoom(insp *inspector, l Landing, files []git.FileChange) error {
 	// The comparison below uses what the index knows about the files' times.
-	if _, err := in.git("update-index", "--refresh"); err != nil && !git.Exited(err, 1) {
+	if _, err := insp.git("update-index", "--refresh"); err != nil && !git.Exited(err, 1) {
 		return err
 	}
-	if err := in.clean(&Source{Branch: l.Branch, Current: l.Branch}); err != nil {
-		if !in.isAt(l.To) {
+	if err := insp.clean(&Source{Branch: l.Branch, Current: l.Branch}); err != nil {
+		if !insp.isAt(l.To) {
 			return err
 		}
 		// An earlier attempt was interrupted after the files and before the branch.
-		return in.step(l.To, l.From)
+		return insp.step(l.To, l.From)
 	}
 	for _, f := range files {
 		if f.Status != 'A' && f.Status != 'R' && f.Status != 'C' {
 			continue
 		}
-		if fi, err := os.Lstat(filepath.Join(in.repo.here(), filepath.FromSlash(f.Path))); err == nil && !fi.IsDir() {
+		if fi, err := os.Lstat(filepath.Join(insp.repo.here(), filepath.FromSlash(f.Path))); err == nil && !fi.IsDir() {
 			return &Precondition{Code: FileInTheWay, What: fmt.Sprintf("%s is in the way: the change adds a file there", git.Quote(f.Path)),
 				Do: "move it away (git ignores it, so git status does not show it)"}
 		}
@@ -204,30 +204,30 @@ func makeRoom(in *inspector, l Landing, files []git.FileChange) error {
 }
 
 // isAt reports whether index and files are those of a commit.
-func (in *inspector) isAt(commit string) bool {
-	_, err := in.git("diff-index", "--quiet", "--ignore-submodules=none", commit, "--")
-	out, lsErr := in.git("ls-files", "--others", "--exclude-standard")
+func (insp *inspector) isAt(commit string) bool {
+	_, err := insp.git("diff-index", "--quiet", "--ignore-submodules=none", commit, "--")
+	out, lsErr := insp.git("ls-files", "--others", "--exclude-standard")
 	return err == nil && lsErr == nil && out == ""
 }
 
 // step moves index and files from one commit to another. Both have to be at the first.
-func (in *inspector) step(from, to string) error {
-	_, err := in.git("-c", "submodule.recurse=false", "read-tree", "-m", "-u", from, to)
+func (insp *inspector) step(from, to string) error {
+	_, err := insp.git("-c", "submodule.recurse=false", "read-tree", "-m", "-u", from, to)
 	if ge := git.Failure(err); ge != nil {
-		what, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(ge.Stderr), "error: "), "\n")
-		return &Precondition{Code: TreeRefused, What: "git can't write the working tree: " + git.Printable(what),
+		message, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(ge.Stderr), "error: "), "\n")
+		return &Precondition{Code: TreeRefused, What: "git can't write the working tree: " + git.Printable(message),
 			Do: "mend what git names (a filter, the disk, a permission), and apply again"}
 	}
 	return err
 }
 
 // swap moves the branch if it is still at From.
-func (in *inspector) swap(ref string, l Landing) error {
-	_, err := in.git("update-ref", "-m", l.Reason, ref, l.To, l.From)
+func (insp *inspector) swap(ref string, l Landing) error {
+	_, err := insp.git("update-ref", "-m", l.Reason, ref, l.To, l.From)
 	if err == nil {
 		return nil
 	}
-	if tip, tipErr := in.tip(l.Branch); tipErr == nil && tip != l.From {
+	if tip, tipErr := insp.tip(l.Branch); tipErr == nil && tip != l.From {
 		if tip == l.To {
 			return nil
 		}

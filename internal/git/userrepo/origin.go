@@ -13,8 +13,8 @@ var scp = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)?[A-Za-z0-9][A-Za-z0-9.-]*:[A
 // Origin returns the URL of a repository for everybody to read: without a password or a token, and for http without a
 // user name. It returns "" for a path on this host, and for an address for which git would run a helper program.
 func Origin(remote string) string {
-	if scheme, _, has := strings.Cut(remote, "://"); !has || !slices.Contains([]string{"http", "https", "ssh", "git"}, scheme) {
-		if has || !scp.MatchString(remote) {
+	if scheme, _, ok := strings.Cut(remote, "://"); !ok || !slices.Contains([]string{"http", "https", "ssh", "git"}, scheme) {
+		if ok || !scp.MatchString(remote) {
 			return ""
 		}
 		return remote

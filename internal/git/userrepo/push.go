@@ -99,12 +99,12 @@ func movedTags(ctx context.Context, s *store.Store, source Repo) (moved []string
 		name, id, _ := strings.Cut(strings.TrimSpace(line), " ")
 		have[name] = id
 	}
-	there, err := Refs(ctx, s, source, "refs/tags/*")
+	remoteTags, err := Refs(ctx, s, source, "refs/tags/*")
 	if err != nil {
 		return nil, err
 	}
-	for name, id := range there {
-		if was, is := have[name]; is && was != id {
+	for name, id := range remoteTags {
+		if previous, ok := have[name]; ok && previous != id {
 			moved = append(moved, name)
 		}
 	}
@@ -127,7 +127,7 @@ func (r Repo) fetching() []string {
 		" -c core.hooksPath=/dev/null -c core.alternateRefsCommand=: -c pack.window=0 -c pack.compression=1 upload-pack")
 }
 
-func fetch(ctx context.Context, s *store.Store, source Repo, what, name string) (commit string, err error) {
+func fetch(ctx context.Context, s *store.Store, source Repo, refspec, name string) (commit string, err error) {
 	run, from, err := source.from(s)
 	if err != nil {
 		return "", err
@@ -147,7 +147,7 @@ func fetch(ctx context.Context, s *store.Store, source Repo, what, name string) 
 		return "", err
 	}
 	defer lock.Close()
-	_, err = run.Run(ctx, append(source.fetching(), "--", from, "+"+what+":"+ref)...)
+	_, err = run.Run(ctx, append(source.fetching(), "--", from, "+"+refspec+":"+ref)...)
 	if ge, ok := errors.AsType[*git.Error](err); ok && strings.Contains(ge.Stderr, "possible repository corruption") { // the other side reports damage
 		err = unreadable(address, err)
 	}
@@ -163,20 +163,20 @@ func fetch(ctx context.Context, s *store.Store, source Repo, what, name string) 
 
 // FetchAs copies refs of a repository, with all their objects, into a store under other names. It skips refs that the
 // repository does not have.
-func FetchAs(ctx context.Context, s *store.Store, source Repo, as map[string]string) error {
+func FetchAs(ctx context.Context, s *store.Store, source Repo, refNames map[string]string) error {
 	run, from, err := source.from(s)
 	if err != nil {
 		return err
 	}
-	names := slices.Sorted(maps.Keys(as))
-	there, err := Refs(ctx, s, source, names...)
+	names := slices.Sorted(maps.Keys(refNames))
+	remoteRefs, err := Refs(ctx, s, source, names...)
 	if err != nil {
 		return err
 	}
 	var specs []string
 	for _, name := range names {
-		if there[name] != "" {
-			specs = append(specs, "+"+name+":"+as[name])
+		if remoteRefs[name] != "" {
+			specs = append(specs, "+"+name+":"+refNames[name])
 		}
 	}
 	if len(specs) == 0 {
@@ -227,12 +227,12 @@ var refusals = []struct {
 // Push updates refs in another repository, only forwards. A refspec that begins with '+' or deletes a ref is an
 // error. The error is *Refused if the other side was reached and refused a ref, else *git.Error. The refs that were
 // not refused have been updated.
-func Push(ctx context.Context, s *store.Store, to Repo, refspecs ...string) error {
-	return push(ctx, s, to, nil, refspecs...)
+func Push(ctx context.Context, s *store.Store, repo Repo, refspecs ...string) error {
+	return push(ctx, s, repo, nil, refspecs...)
 }
 
-func push(ctx context.Context, s *store.Store, to Repo, options []string, refspecs ...string) error {
-	run, there, err := to.from(s)
+func push(ctx context.Context, s *store.Store, repo Repo, options []string, refspecs ...string) error {
+	run, remote, err := repo.from(s)
 	if err != nil {
 		return err
 	}
@@ -246,8 +246,8 @@ func push(ctx context.Context, s *store.Store, to Repo, options []string, refspe
 		}
 	}
 	args := []string{"push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"}
-	objects := to.objects()
-	if to.isLocal() {
+	objects := repo.objects()
+	if repo.isLocal() {
 		named := ""
 		if objects != nil {
 			defer objects.Close()
@@ -256,7 +256,7 @@ func push(ctx context.Context, s *store.Store, to Repo, options []string, refspe
 		// No hook runs there, and taking a push is no reason to repack the user's repository.
 		args = append(args, "--receive-pack="+named+shell.Quote(git.Program())+" -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=: -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false receive-pack")
 	}
-	out, err := run.Command(slices.Concat(args, options, []string{"--", there}, refspecs)...).Holding(objects).Run(ctx)
+	out, err := run.Command(slices.Concat(args, options, []string{"--", remote}, refspecs)...).Holding(objects).Run(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -299,9 +299,9 @@ func parseRefused(out []byte) *Refused {
 		}
 		_, ref, _ := strings.Cut(f[1], ":")
 		r := &Refused{Ref: ref, Reason: git.Redact(f[2])}
-		for _, known := range refusals {
-			if r.Do == "" && saysAny(f[2], known.words) {
-				r.Do, r.Moved = known.do, known.do == movedThere
+		for _, row := range refusals {
+			if r.Do == "" && saysAny(f[2], row.words) {
+				r.Do, r.Moved = row.do, row.do == movedThere
 			}
 		}
 		return r

@@ -12,40 +12,40 @@ import (
 )
 
 // RefAt returns the object of a ref of the user's repository, "" if there is none.
-func RefAt(ctx context.Context, of Repo, ref string) (string, error) {
+func RefAt(ctx context.Context, repo Repo, ref string) (string, error) {
 	if err := git.CheckRef(ref); err != nil {
 		return "", err
 	}
-	in := &inspector{ctx: ctx, repo: of}
-	at, _, err := in.maybe("rev-parse", "-q", "--verify", ref)
+	insp := &inspector{ctx: ctx, repo: repo}
+	path, _, err := insp.maybe("rev-parse", "-q", "--verify", ref)
 	if err != nil {
 		return "", fmt.Errorf("looking for %s: %w", ref, err)
 	}
-	return at, nil
+	return path, nil
 }
 
 // Drop deletes a ref of the user's repository, if it is still at that object. It has to be Droppable.
-func Drop(ctx context.Context, of Repo, ref, at string) error {
+func Drop(ctx context.Context, repo Repo, ref, path string) error {
 	if err := git.CheckRef(ref); err != nil {
 		return err
 	}
-	if err := Droppable(ctx, of, ref); err != nil {
+	if err := Droppable(ctx, repo, ref); err != nil {
 		return err
 	}
-	if _, err := of.user().Run(ctx, "update-ref", "-d", ref, at); err != nil {
+	if _, err := repo.user().Run(ctx, "update-ref", "-d", ref, path); err != nil {
 		return fmt.Errorf("deleting %s: %w", ref, err)
 	}
 	return nil
 }
 
 // Droppable returns why a ref can't be dropped: a branch that is checked out anywhere gives *Precondition.
-func Droppable(ctx context.Context, of Repo, ref string) error {
-	branch, is := strings.CutPrefix(ref, "refs/heads/")
-	if !is {
+func Droppable(ctx context.Context, repo Repo, ref string) error {
+	branch, ok := strings.CutPrefix(ref, "refs/heads/")
+	if !ok {
 		return nil
 	}
-	here, err := (&inspector{ctx: ctx, repo: of}).checkedOut(branch)
-	if err == nil && here {
+	checkedOut, err := (&inspector{ctx: ctx, repo: repo}).checkedOut(branch)
+	if err == nil && checkedOut {
 		err = &Precondition{Code: CheckedOutThere, What: "the branch " + git.Quote(branch) + " is checked out", Do: "check out another branch"}
 	}
 	return err
@@ -53,13 +53,13 @@ func Droppable(ctx context.Context, of Repo, ref string) error {
 
 // RefsTo returns pawl's refs that reach one of the commits, sorted: those of the store, and of a repository on this
 // host.
-func RefsTo(ctx context.Context, s *store.Store, of Repo, commits []string) ([]string, error) {
+func RefsTo(ctx context.Context, s *store.Store, repo Repo, commits []string) ([]string, error) {
 	if err := git.CheckHashes(commits...); err != nil {
 		return nil, err
 	}
 	places := []git.Runner{s.Git()}
-	if of.isLocal() {
-		places = append(places, of.user())
+	if repo.isLocal() {
+		places = append(places, repo.user())
 	}
 	found := map[string]bool{}
 	for _, place := range places {

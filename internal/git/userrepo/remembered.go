@@ -31,9 +31,9 @@ type oldFile struct {
 }
 
 // remember copies what a change is about to write. forget removes the copies.
-func (in *inspector) remember(files []git.FileChange) (r *remembered, err error) {
+func (insp *inspector) remember(files []git.FileChange) (r *remembered, err error) {
 	r = &remembered{}
-	if r.tree, err = os.OpenRoot(in.repo.here()); err != nil {
+	if r.tree, err = os.OpenRoot(insp.repo.here()); err != nil {
 		return nil, fmt.Errorf("opening the working tree: %w", err)
 	}
 	defer func() {
@@ -44,7 +44,7 @@ func (in *inspector) remember(files []git.FileChange) (r *remembered, err error)
 	if r.copies, err = os.MkdirTemp("", "pawl-apply-"); err != nil {
 		return nil, fmt.Errorf("making room for copies of your files: %w", err)
 	}
-	if r.index, err = in.git("rev-parse", "--path-format=absolute", "--git-path", "index"); err != nil {
+	if r.index, err = insp.git("rev-parse", "--path-format=absolute", "--git-path", "index"); err != nil {
 		return nil, err
 	}
 	if err := copyFile(r.index, filepath.Join(r.copies, "index")); err != nil {
@@ -91,12 +91,12 @@ func (r *remembered) add(name string) (err error) {
 			return err
 		}
 	case mode.IsRegular():
-		from, err := r.tree.Open(name)
+		source, err := r.tree.Open(name)
 		if err != nil {
 			return err
 		}
-		defer from.Close()
-		if err := writeFile(r.copyOf(len(r.files)), from); err != nil {
+		defer source.Close()
+		if err := writeFile(r.copyOf(len(r.files)), source); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ func (r *remembered) remove(name string) error {
 
 // write writes a file as it was, unless it still is.
 func (r *remembered) write(i int, f oldFile) (err error) {
-	if now, err := r.tree.Lstat(f.path); err == nil && os.SameFile(now, f.info) && now.ModTime().Equal(f.info.ModTime()) {
+	if info, err := r.tree.Lstat(f.path); err == nil && os.SameFile(info, f.info) && info.ModTime().Equal(f.info.ModTime()) {
 		return nil
 	}
 	defer func() {
@@ -169,17 +169,17 @@ func (r *remembered) write(i int, f oldFile) (err error) {
 	if f.info.Mode()&fs.ModeSymlink != 0 {
 		return r.tree.Symlink(f.target, f.path)
 	}
-	from, err := os.Open(r.copyOf(i))
+	source, err := os.Open(r.copyOf(i))
 	if err != nil {
 		return err
 	}
-	defer from.Close()
-	to, err := r.tree.OpenFile(f.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, f.info.Mode().Perm())
+	defer source.Close()
+	dest, err := r.tree.OpenFile(f.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, f.info.Mode().Perm())
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(to, from)
-	if err := errors.Join(err, to.Close()); err != nil {
+	_, err = io.Copy(dest, source)
+	if err := errors.Join(err, dest.Close()); err != nil {
 		return err
 	}
 	if err := r.tree.Chmod(f.path, f.info.Mode().Perm()); err != nil {
@@ -200,11 +200,11 @@ func copyFile(from, to string) error {
 	return writeFile(to, f)
 }
 
-func writeFile(name string, from io.Reader) error {
-	to, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+func writeFile(name string, source io.Reader) error {
+	dest, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Close())
+	_, err = io.Copy(dest, source)
+	return errors.Join(err, dest.Close())
 }

@@ -73,11 +73,11 @@ func (r Repo) objects() *os.File {
 	if dirfd.Third == "" || r.folder == nil || isURL(r.Address) {
 		return nil
 	}
-	at := filepath.Join(r.folder.Here(), ".git")
-	if _, err := os.Lstat(at); err != nil { // it is bare
-		at = r.folder.Here()
+	path := filepath.Join(r.folder.Here(), ".git")
+	if _, err := os.Lstat(path); err != nil { // it is bare
+		path = r.folder.Here()
 	}
-	f, _ := os.Open(filepath.Join(at, "objects")) // nil of a linked working tree, for example
+	f, _ := os.Open(filepath.Join(path, "objects")) // nil of a linked working tree, for example
 	return f
 }
 

@@ -28,8 +28,8 @@ const reachLimit = time.Minute
 
 // Refs returns the objects of the refs of another repository that match the patterns. The value of HEAD, if it is
 // asked for, is the short name of its branch, "" if it has none. That branch is among the refs then.
-func Refs(ctx context.Context, s *store.Store, of Repo, patterns ...string) (map[string]string, error) {
-	run, from, err := of.from(s)
+func Refs(ctx context.Context, s *store.Store, repo Repo, patterns ...string) (map[string]string, error) {
+	run, from, err := repo.from(s)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func Refs(ctx context.Context, s *store.Store, of Repo, patterns ...string) (map
 	out, err := run.Run(bounded, append([]string{"ls-remote", "--quiet", "--symref", "--", from}, patterns...)...)
 	if err != nil {
 		if ctx.Err() == nil && bounded.Err() != nil {
-			err = &Precondition{Code: Unreachable, What: fmt.Sprintf("%s does not answer within %s", git.Quote(git.Redact(of.Address)), reachLimit), Do: mendReach}
+			err = &Precondition{Code: Unreachable, What: fmt.Sprintf("%s does not answer within %s", git.Quote(git.Redact(repo.Address)), reachLimit), Do: mendReach}
 		}
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func Refs(ctx context.Context, s *store.Store, of Repo, patterns ...string) (map
 // InspectAt checks what P0 requires of a repository at a URL, as Inspect does for one with a working tree: it exists
 // and answers, it has the branch (that of its HEAD if base is ""), and nothing prevents the loop's refs. The identity
 // comes from the user's git configuration on this host.
-func InspectAt(ctx context.Context, s *store.Store, of Repo, base, loopRef string) (Source, error) {
-	url := of.Address
+func InspectAt(ctx context.Context, s *store.Store, repo Repo, base, loopRef string) (Source, error) {
+	url := repo.Address
 	out := Source{Path: url, Origin: Origin(url), Branch: strings.TrimPrefix(base, "refs/heads/")}
 	patterns := []string{"HEAD", "refs/heads/pawl", "refs/heads/pawl/*", "refs/pawl-ledger", "refs/pawl-ledger/*"}
 	if out.Branch != "" {
@@ -71,7 +71,7 @@ func InspectAt(ctx context.Context, s *store.Store, of Repo, base, loopRef strin
 		}
 		patterns = append(patterns, "refs/heads/"+out.Branch)
 	}
-	refs, err := Refs(ctx, s, of, patterns...)
+	refs, err := Refs(ctx, s, repo, patterns...)
 	if err != nil {
 		return Source{}, Unreached(url, err)
 	}
@@ -94,22 +94,22 @@ func InspectAt(ctx context.Context, s *store.Store, of Repo, base, loopRef strin
 	return out, err
 }
 
-func noSuchBranch(what, branch string) error {
-	return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf(what, git.Quote(branch)), Do: "name an existing branch as repo.base"}
+func noSuchBranch(subject, branch string) error {
+	return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf(subject, git.Quote(branch)), Do: "name an existing branch as repo.base"}
 }
 
 // UserIdentity returns the identity that the commits of this host's user have by default. It needs no working tree.
 func UserIdentity(ctx context.Context, s *store.Store) (git.Identity, error) {
-	in := inspector{ctx: ctx, repo: At(s.Dir()), env: []string{"GIT_DIR=" + s.Dir()}}
-	err := in.readSettings()
-	return in.identity(), err
+	insp := inspector{ctx: ctx, repo: At(s.Dir()), env: []string{"GIT_DIR=" + s.Dir()}}
+	err := insp.readSettings()
+	return insp.identity(), err
 }
 
 // MayPush asks a repository whether it would accept a commit as a new ref, and changes nothing. The error is
 // *Precondition if it accepts none from this user. A refusal of this ref, for example because it exists, is no error.
-func MayPush(ctx context.Context, s *store.Store, to Repo, commit, ref string) error {
-	url := to.Address
-	err := push(ctx, s, to, []string{"--dry-run"}, commit+":"+ref)
+func MayPush(ctx context.Context, s *store.Store, repo Repo, commit, ref string) error {
+	url := repo.Address
+	err := push(ctx, s, repo, []string{"--dry-run"}, commit+":"+ref)
 	if _, refused := errors.AsType[*Refused](err); err == nil || refused {
 		return nil
 	}
@@ -121,8 +121,8 @@ func MayPush(ctx context.Context, s *store.Store, to Repo, commit, ref string) e
 	return err
 }
 
-func saying(what string) string {
-	if _, said, ok := strings.Cut(what, ": "); ok {
+func saying(message string) string {
+	if _, said, ok := strings.Cut(message, ": "); ok {
 		return ": " + said
 	}
 	return ""
@@ -131,15 +131,15 @@ func saying(what string) string {
 // Move sets a ref of another repository to a commit of the store, forwards or not, if it is at from there ("" for
 // absent). The error is *store.Fenced if it is elsewhere, and *Refused if the other side does not accept it. If it is
 // at the commit already, that is no error.
-func Move(ctx context.Context, s *store.Store, of Repo, ref, to, from string) error {
+func Move(ctx context.Context, s *store.Store, repo Repo, ref, to, from string) error {
 	if err := errors.Join(git.CheckRef(ref), git.CheckHashes(to, cmp.Or(from, git.NoHash))); err != nil {
 		return err
 	}
-	err := push(ctx, s, of, []string{"--force-with-lease=" + ref + ":" + from}, to+":"+ref)
+	err := push(ctx, s, repo, []string{"--force-with-lease=" + ref + ":" + from}, to+":"+ref)
 	if _, refused := errors.AsType[*Refused](err); !refused {
 		return err
 	}
-	refs, look := Refs(ctx, s, of, ref)
+	refs, look := Refs(ctx, s, repo, ref)
 	switch have := refs[ref]; {
 	case look != nil:
 		return errors.Join(err, look)

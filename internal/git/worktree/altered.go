@@ -43,17 +43,17 @@ func (t *Tree) Altered(ctx context.Context, head string) ([]string, error) {
 		if entry.isGitlink() {
 			continue
 		}
-		now, err := v.root.lstatAt(path)
+		current, err := v.root.lstatAt(path)
 		if git.Starved(err) {
 			return nil, err
 		}
 		switch {
 		case err != nil: // missing, or below something that is no folder any more
 			altered = append(altered, path)
-		case entry.unchanged(now, index.Mtime):
-		case !entry.sameKind(now):
+		case entry.unchanged(current, index.Mtime):
+		case !entry.sameKind(current):
 			altered = append(altered, path)
-		case v.blobAt(path, now) != entry.blobText():
+		case v.blobAt(path, current) != entry.blobText():
 			rewritten = append(rewritten, path)
 		}
 	}
@@ -68,18 +68,18 @@ func (t *Tree) Altered(ctx context.Context, head string) ([]string, error) {
 }
 
 // sameKind reports whether a file has the entry's kind and may be executed if the entry's may.
-func (e indexEntry) sameKind(now stamp) bool {
-	kind := now.Mode & unix.S_IFMT
+func (e indexEntry) sameKind(current stamp) bool {
+	kind := current.Mode & unix.S_IFMT
 	if e.mode&unix.S_IFMT == unix.S_IFLNK {
 		return kind == unix.S_IFLNK
 	}
-	executable := now.Mode&0o111 != 0
+	executable := current.Mode&0o111 != 0
 	return kind == unix.S_IFREG && executable == (e.mode&0o111 != 0)
 }
 
 // blobAt returns the ID that a file, or the target of a symlink, has as a blob; "" if it can't be read.
-func (v *visit) blobAt(path string, now stamp) string {
-	if now.Mode&unix.S_IFMT != unix.S_IFLNK {
+func (v *visit) blobAt(path string, current stamp) string {
+	if current.Mode&unix.S_IFMT != unix.S_IFLNK {
 		id, err := v.root.blobID(path)
 		if err != nil {
 			return ""

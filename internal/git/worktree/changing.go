@@ -44,15 +44,15 @@ func readPaths(file string) (paths []string, err error) {
 }
 
 // noteChanging adds paths to the files that are known to change.
-func (t *Tree) noteChanging(more []string) error {
-	known, err := readPaths(t.changingPath())
-	if err != nil || len(more) == 0 {
+func (t *Tree) noteChanging(paths []string) error {
+	noted, err := readPaths(t.changingPath())
+	if err != nil || len(paths) == 0 {
 		return err
 	}
-	all := append(known, more...)
-	slices.Sort(all)
-	all = slices.Compact(all)
-	return durable.CacheJSON(t.changingPath(), all[:min(len(all), maxChanging)])
+	names := append(noted, paths...)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return durable.CacheJSON(t.changingPath(), names[:min(len(names), maxChanging)])
 }
 
 // copyChanging copies those of them that setup has just made.
@@ -69,19 +69,19 @@ func (v *visit) copyChanging(p pristine) error {
 	}
 	size := int64(0)
 	for _, path := range paths {
-		was, there := p[path]
-		is := was.Is
-		if size += is.Size; !there || is.Mode&unix.S_IFMT != unix.S_IFREG || size > maxChangingBytes {
+		recorded, ok := p[path]
+		madeAs := recorded.Is
+		if size += madeAs.Size; !ok || madeAs.Mode&unix.S_IFMT != unix.S_IFREG || size > maxChangingBytes {
 			continue
 		}
 		f, err := v.root.openFile(path)
 		if err != nil {
 			return err
 		}
-		content := make([]byte, is.Size)
+		content := make([]byte, madeAs.Size)
 		_, err = f.ReadAt(content, 0)
 		f.Close()
-		if err != nil && is.Size > 0 {
+		if err != nil && madeAs.Size > 0 {
 			return fmt.Errorf("copying %s: %w", git.Quote(path), err)
 		}
 		if err := durable.WriteCache(v.copyPath(path), content); err != nil {
@@ -92,16 +92,16 @@ func (v *visit) copyChanging(p pristine) error {
 }
 
 // bringBack restores a file as setup made it and returns its new description; false if there is no copy.
-func (v *visit) bringBack(path string, was made) (made, bool, error) {
+func (v *visit) bringBack(path string, recorded made) (made, bool, error) {
 	content, err := os.ReadFile(dirfd.At(v.copyPath(path)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return was, false, nil
+		return recorded, false, nil
 	}
 	if err != nil {
-		return was, false, err
+		return recorded, false, err
 	}
 	if err := v.root.remove(path); err != nil {
-		return was, false, err
+		return recorded, false, err
 	}
 	err = v.root.within(path, func(dir *folder, name string) error {
 		fd, err := unix.Openat(dir.fd(), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
@@ -110,12 +110,12 @@ func (v *visit) bringBack(path string, was made) (made, bool, error) {
 		}
 		f := os.NewFile(uintptr(fd), filepath.Join(v.root.abs, path))
 		_, err = f.Write(content)
-		mtime := unix.NsecToTimespec(was.Is.Mtime)
-		return errors.Join(err, f.Chmod(fs.FileMode(was.Is.Mode&0o777)), unix.UtimesNanoAt(dir.fd(), name, []unix.Timespec{mtime, mtime}, unix.AT_SYMLINK_NOFOLLOW), f.Close())
+		mtime := unix.NsecToTimespec(recorded.Is.Mtime)
+		return errors.Join(err, f.Chmod(fs.FileMode(recorded.Is.Mode&0o777)), unix.UtimesNanoAt(dir.fd(), name, []unix.Timespec{mtime, mtime}, unix.AT_SYMLINK_NOFOLLOW), f.Close())
 	})
 	if err != nil {
-		return was, false, nil //nolint:nilerr // a folder above it is gone: setup makes it again
+		return recorded, false, nil //nolint:nilerr // a folder above it is gone: setup makes it again
 	}
-	is, err := v.root.lstatAt(path)
-	return made{Is: is}, err == nil, err
+	current, err := v.root.lstatAt(path)
+	return made{Is: current}, err == nil, err
 }

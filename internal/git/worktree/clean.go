@@ -44,8 +44,8 @@ func (v *visit) cleanJudge(extras []found, ix *index, record pristine, o Restore
 	unseen := maps.Clone(record)
 	renewed := false
 	renew := func(p string) error {
-		is, back, err := v.bringBack(p, record[p])
-		if record[p] = is; back {
+		current, back, err := v.bringBack(p, record[p])
+		if record[p] = current; back {
 			renewed = true
 		} else if err == nil {
 			spoil(p)
@@ -54,18 +54,18 @@ func (v *visit) cleanJudge(extras []found, ix *index, record pristine, o Restore
 	}
 	for _, f := range extras {
 		kept := !f.isOdd() && f.shut == "" && !o.Clean && matches(o.Keep, f.path)
-		if was, ok := record[f.path]; ok {
+		if recorded, ok := record[f.path]; ok {
 			delete(unseen, f.path)
 			switch {
 			case kept:
 			case f.shut != "":
 				spoil(f.path)
-			case !was.same(*f.is, func() string { return v.root.sum(f.path) }):
+			case !recorded.same(*f.is, func() string { return v.root.sum(f.path) }):
 				if err := renew(f.path); err != nil {
 					return err
 				}
-			case was.Sum != "" && was.Is.Ctime != f.is.Ctime: // note the new time, or the file would be read every time
-				record[f.path], renewed = made{*f.is, was.Sum}, true
+			case recorded.Sum != "" && recorded.Is.Ctime != f.is.Ctime: // note the new time, or the file would be read every time
+				record[f.path], renewed = made{*f.is, recorded.Sum}, true
 			}
 			kept = true
 		}
@@ -117,7 +117,7 @@ func matches(globs []string, p string) bool {
 // cleanDesk removes what is untracked and not ignored, after the checkout: the commit's .gitignore decides what is
 // ignored, not one that the agent wrote. Files that setup made stay, as ignored files do.
 func (v *visit) cleanDesk(ctx context.Context, extras []found, record pristine) error {
-	now, err := readIndex(v.indexPath())
+	index, err := readIndex(v.indexPath())
 	if err != nil {
 		return err
 	}
@@ -125,20 +125,20 @@ func (v *visit) cleanDesk(ctx context.Context, extras []found, record pristine) 
 	if err != nil {
 		return err
 	}
-	made = now.apart(made)
+	made = index.apart(made)
 	c := cleaner{root: v.root}
 	var odd []string // what ls-files does not list
 	ask := false
 	for i, f := range extras {
-		_, tracked := now.entries[f.path]
+		_, tracked := index.entries[f.path]
 		switch {
 		case c.isGone(f.path), store.IsRootFile(f.path) && f.mode.IsRegular(), slices.Contains(made, f.path), inAny(made, f.path):
 			continue
 		case tracked: // the checkout replaced it
 			continue
-		case now.folders[f.path] && f.isOpen():
+		case index.folders[f.path] && f.isOpen():
 			continue
-		case inAny(now.links, f.path):
+		case inAny(index.links, f.path):
 			// git inspects nothing in a submodule's folder. What setup put there stays.
 			if _, ok := record[f.path]; !ok {
 				if err := c.remove(f.path); err != nil {
@@ -170,7 +170,7 @@ func (v *visit) cleanDesk(ctx context.Context, extras []found, record pristine) 
 			if err := v.root.remove(p); err != nil {
 				return err
 			}
-			v.root.removeEmptyParents(p, now)
+			v.root.removeEmptyParents(p, index)
 		}
 	}
 	return nil
@@ -189,20 +189,20 @@ func (v *visit) removeUntracked(ctx context.Context, apart []string) error {
 		if err != nil {
 			return err
 		}
-		again := false
+		retry := false
 		for _, p := range git.Fields(out) {
 			// A nested repository is listed as a folder.
 			p = strings.TrimSuffix(p, "/")
 			if slices.Contains(apart, p) || inAny(apart, p) {
 				continue
 			}
-			again = again || path.Base(p) == ".gitignore"
+			retry = retry || path.Base(p) == ".gitignore"
 			if err := v.root.remove(p); err != nil {
 				return err
 			}
 			v.root.removeEmptyParents(p, ix)
 		}
-		if !again {
+		if !retry {
 			return nil
 		}
 	}

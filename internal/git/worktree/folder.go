@@ -82,24 +82,24 @@ func (d *folder) openFile(path string) (f *os.File, err error) {
 
 // within calls do with the open folder that contains path, and path's last component.
 func (d *folder) within(path string, do func(dir *folder, name string) error) error {
-	at := d
-	leave := func() {
-		if at != d {
-			_ = at.Close()
+	dir := d
+	closeDir := func() {
+		if dir != d {
+			_ = dir.Close()
 		}
 	}
-	defer leave()
+	defer closeDir()
 	for {
 		first, rest, below := strings.Cut(path, "/")
 		if !below {
-			return do(at, path)
+			return do(dir, path)
 		}
-		next, err := at.open(first)
+		next, err := dir.open(first)
 		if err != nil {
 			return err
 		}
-		leave()
-		at, path = next, rest
+		closeDir()
+		dir, path = next, rest
 	}
 }
 

@@ -110,11 +110,11 @@ func (v *visit) givePack(ctx context.Context, commit string) error {
 	for _, id := range strings.Fields(string(out)) {
 		for _, ext := range []string{".pack", ".idx"} {
 			name := "pack-" + id + ext
-			is, err := stampFile(filepath.Join(dir, name))
+			current, err := stampFile(filepath.Join(dir, name))
 			if err != nil {
 				return fmt.Errorf("git pack-objects left no %s: %w", name, err)
 			}
-			dot.Packs["objects/pack/"+name] = is
+			dot.Packs["objects/pack/"+name] = current
 		}
 	}
 	dot.Shown = commit
@@ -135,29 +135,29 @@ func sweepGit(root *folder, dot *gitDir) bool {
 	if err != nil {
 		return false
 	}
-	known := map[string]stamp{}
-	maps.Copy(known, dot.Packs)
-	maps.Copy(known, dot.Wrote)
+	stamps := map[string]stamp{}
+	maps.Copy(stamps, dot.Packs)
+	maps.Copy(stamps, dot.Wrote)
 	folders := map[string]bool{}
-	for name := range known {
+	for name := range stamps {
 		for d := path.Dir(name); d != "."; d = path.Dir(d) {
 			folders[d] = true
 		}
 	}
 	c := cleaner{root: dir}
 	for _, f := range entries {
-		was, ours := known[f.path]
+		recorded, ours := stamps[f.path]
 		switch {
 		case c.isGone(f.path), folders[f.path] && f.isOpen():
-		case ours && *f.is == was:
-			delete(known, f.path)
+		case ours && *f.is == recorded:
+			delete(stamps, f.path)
 		case c.remove(f.path) != nil:
 			return false
 		}
 	}
 	// What is left in the records was missing or changed.
 	packs := len(dot.Packs)
-	lost := func(name string, _ stamp) bool { _, is := known[name]; return is }
+	lost := func(name string, _ stamp) bool { _, ok := stamps[name]; return ok }
 	maps.DeleteFunc(dot.Packs, lost)
 	maps.DeleteFunc(dot.Wrote, lost)
 	return len(dot.Packs) == packs
@@ -203,16 +203,16 @@ func (v *visit) show(ctx context.Context, commit string) error {
 		}
 	}
 	// The private index has the stat data of these very files, so `git status` reads no file.
-	is, err := stampFile(v.indexPath())
+	current, err := stampFile(v.indexPath())
 	if err != nil {
 		return err
 	}
-	from, err := os.Open(dirfd.At(v.indexPath()))
+	source, err := os.Open(dirfd.At(v.indexPath()))
 	if err != nil {
 		return err
 	}
-	defer from.Close()
-	if err := v.st.Git.write(root, "index", fmt.Sprint(is), from); err != nil {
+	defer source.Close()
+	if err := v.st.Git.write(root, "index", fmt.Sprint(current), source); err != nil {
 		return err
 	}
 	return v.saveState()
@@ -239,8 +239,8 @@ func (v *visit) shownBase(ctx context.Context) []string {
 }
 
 // write creates name as a new file, because an existing one could be a hard link to a file elsewhere.
-func (g *gitDir) write(root *os.Root, name, what string, content io.Reader) error {
-	if _, intact := g.Wrote[name]; intact && g.What[name] == what {
+func (g *gitDir) write(root *os.Root, name, kind string, content io.Reader) error {
+	if _, intact := g.Wrote[name]; intact && g.What[name] == kind {
 		return nil
 	}
 	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -259,7 +259,7 @@ func (g *gitDir) write(root *os.Root, name, what string, content io.Reader) erro
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	is, err := stampFile(filepath.Join(root.Name(), name))
-	g.Wrote[name], g.What[name] = is, what
+	current, err := stampFile(filepath.Join(root.Name(), name))
+	g.Wrote[name], g.What[name] = current, kind
 	return err
 }

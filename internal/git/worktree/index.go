@@ -35,20 +35,20 @@ func (s stamp) asIndexStat() indexStat {
 }
 
 // matches reports whether a file's kind and stat data still equal the entry's.
-func (e indexEntry) matches(now stamp) bool {
-	if e.isGitlink() || e.stat != now.asIndexStat() {
+func (e indexEntry) matches(current stamp) bool {
+	if e.isGitlink() || e.stat != current.asIndexStat() {
 		return false
 	}
 	if e.mode&0o170000 == 0o120000 {
-		return now.Mode&0o170000 == 0o120000
+		return current.Mode&0o170000 == 0o120000
 	}
-	return now.Mode&0o170000 == 0o100000 && now.Mode&0o111 != 0 == (e.mode&0o111 != 0)
+	return current.Mode&0o170000 == 0o100000 && current.Mode&0o111 != 0 == (e.mode&0o111 != 0)
 }
 
 // unchanged reports whether a file is certainly unchanged since the entry; written is when the index was written. A
 // file touched in or after the tick of that write could have been touched again without a change of its times.
-func (e indexEntry) unchanged(now stamp, written int64) bool {
-	return e.matches(now) && now.Ctime < written
+func (e indexEntry) unchanged(current stamp, written int64) bool {
+	return e.matches(current) && current.Ctime < written
 }
 
 // gitReads reports whether git would compare the contents of a file whose times match. git distrusts files with an
@@ -57,10 +57,10 @@ func (e indexEntry) gitReads(written int64) bool { return int64(e.stat.mtime) >=
 
 // deceives reports whether git could take a changed file for unchanged. As most distributions build it, git compares
 // times by the second. If somebody sets the mtime back, git notices no rewrite within the second of the last check.
-func (e indexEntry) deceives(now stamp, written int64) bool {
-	is := now.asIndexStat()
-	bySecond := e.stat.ctime == is.ctime && e.stat.mtime == is.mtime && e.stat.ino == is.ino && e.stat.size == is.size
-	return bySecond && !e.gitReads(written) && !e.unchanged(now, written)
+func (e indexEntry) deceives(current stamp, written int64) bool {
+	stat := current.asIndexStat()
+	bySecond := e.stat.ctime == stat.ctime && e.stat.mtime == stat.mtime && e.stat.ino == stat.ino && e.stat.size == stat.size
+	return bySecond && !e.gitReads(written) && !e.unchanged(current, written)
 }
 
 func (e indexEntry) isGitlink() bool  { return e.mode&0o170000 == 0o160000 }
@@ -100,14 +100,14 @@ func readIndex(path string) (*index, error) {
 	}
 	text := string(raw) // one allocation for all paths
 	ix := &index{entries: make(map[string]indexEntry, count), folders: map[string]bool{}}
-	at := header
+	offset := header
 	for range count {
-		if at+fixed > len(raw) {
+		if offset+fixed > len(raw) {
 			return nil, errIndex
 		}
-		e := raw[at:]
+		e := raw[offset:]
 		flags := be.Uint16(e[60:])
-		name := at + fixed
+		name := offset + fixed
 		if flags&0x4000 != 0 { // extended
 			name += 2
 		}
@@ -132,7 +132,7 @@ func readIndex(path string) (*index, error) {
 				ix.folders[path[:i]] = true
 			}
 		}
-		at += (name + len(path) - at + 8) &^ 7 // one to eight NULs up to a multiple of eight
+		offset += (name + len(path) - offset + 8) &^ 7 // one to eight NULs up to a multiple of eight
 	}
 	return ix, nil
 }

@@ -60,11 +60,11 @@ func (v *visit) untracked(ctx context.Context) ([]string, error) {
 func (t *Tree) madePath() string { return filepath.Join(t.state, "made.json") }
 
 // apart returns those of the paths below which the index has nothing.
-func (ix *index) apart(paths ...[]string) (all []string) {
+func (ix *index) apart(paths ...[]string) (names []string) {
 	for _, p := range slices.Concat(paths...) {
 		if _, tracked := ix.entries[p]; !tracked && !ix.folders[p] && p != "" {
-			all = append(all, p)
+			names = append(names, p)
 		}
 	}
-	return all
+	return names
 }

@@ -47,15 +47,15 @@ type made struct {
 }
 
 // same reports whether a file is unchanged. A folder's times change with its content, which is checked by itself.
-func (m made) same(now stamp, sum func() string) bool {
-	was := m.Is
-	if was.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return was.Mode == now.Mode
+func (m made) same(current stamp, sum func() string) bool {
+	recorded := m.Is
+	if recorded.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return recorded.Mode == current.Mode
 	}
 	if m.Sum != "" {
-		was.Ctime = now.Ctime
+		recorded.Ctime = current.Ctime
 	}
-	return was == now && (m.Is.Ctime == now.Ctime || m.Sum == sum())
+	return recorded == current && (m.Is.Ctime == current.Ctime || m.Sum == sum())
 }
 
 // pristine is what setup made: every untracked path, by its name. If a tree lacks this record, its setup has not
@@ -98,7 +98,7 @@ func (t *Tree) Pristine(ctx context.Context) error {
 	// replaces. The submodule's files stay, but its .git file would lead nowhere and make every git command in the
 	// tree fail.
 	for _, link := range ix.links {
-		if is, err := root.lstatAt(link + "/.git"); err == nil && is.Mode&unix.S_IFMT == unix.S_IFREG {
+		if current, err := root.lstatAt(link + "/.git"); err == nil && current.Mode&unix.S_IFMT == unix.S_IFREG {
 			if err := root.remove(link + "/.git"); err != nil {
 				return err
 			}

@@ -47,23 +47,23 @@ func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (re
 		return false, err
 	}
 	defer v.leave()
-	known := v.st.Ino != 0
-	why := v.restore(ctx, commit, o)
-	if why == nil {
+	ok := v.st.Ino != 0
+	cause := v.restore(ctx, commit, o)
+	if cause == nil {
 		return false, nil
 	}
 	if ctx.Err() != nil {
-		return false, errors.Join(ctx.Err(), why)
+		return false, errors.Join(ctx.Err(), cause)
 	}
-	if git.Starved(why) { // nothing is known about the tree, and a new one would need the same
-		return false, why
+	if git.Starved(cause) { // nothing is known about the tree, and a new one would need the same
+		return false, cause
 	}
 	// A new tree solves whatever could not be repaired in place.
 	if err := v.create(ctx, commit); err != nil {
-		return false, errors.Join(err, why)
+		return false, errors.Join(err, cause)
 	}
-	if !errors.Is(why, errUnfinished) {
-		t.Why, t.Lost = why.Error(), known && !errors.Is(why, errSubmoduleChanged)
+	if !errors.Is(cause, errUnfinished) {
+		t.Why, t.Lost = cause.Error(), ok && !errors.Is(cause, errSubmoduleChanged)
 	}
 	return true, nil
 }
@@ -80,7 +80,7 @@ func (v *visit) restore(ctx context.Context, commit string, o RestoreOptions) er
 	if v.root == nil {
 		return errors.New("the tree was missing or replaced")
 	}
-	before, err := readIndex(v.indexPath())
+	oldIndex, err := readIndex(v.indexPath())
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (v *visit) restore(ctx context.Context, commit string, o RestoreOptions) er
 	if err != nil {
 		return fmt.Errorf("what belongs into the tree can't be read: %w", err)
 	}
-	atCommit := len(before.links) == 0 && v.indexIsAt(commit)
+	atCommit := len(oldIndex.links) == 0 && v.indexIsAt(commit)
 	index, err := stampFile(v.indexPath())
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (v *visit) restore(ctx context.Context, commit string, o RestoreOptions) er
 		if _, ok := record[p]; ok {
 			return true
 		}
-		_, tracked := before.entries[p]
+		_, tracked := oldIndex.entries[p]
 		return tracked
 	})
 	if err != nil {
@@ -116,7 +116,7 @@ func (v *visit) restore(ctx context.Context, commit string, o RestoreOptions) er
 		if c.isGone(f.path) {
 			continue
 		}
-		e, tracked := before.entries[f.path]
+		e, tracked := oldIndex.entries[f.path]
 		switch {
 		case tracked && e.isGitlink() && f.mode.IsDir():
 		case tracked && e.unchanged(*f.is, index.Mtime):
@@ -125,8 +125,8 @@ func (v *visit) restore(ctx context.Context, commit string, o RestoreOptions) er
 			// A tracked file is not removed on suspicion alone, because builds use its mtime.
 		case tracked:
 			err = c.remove(f.path)
-		case before.folders[f.path] && f.isOpen():
-		case before.folders[f.path]:
+		case oldIndex.folders[f.path] && f.isOpen():
+		case oldIndex.folders[f.path]:
 			err = c.remove(f.path)
 		default:
 			extras = append(extras, f)
@@ -136,11 +136,11 @@ func (v *visit) restore(ctx context.Context, commit string, o RestoreOptions) er
 		}
 	}
 	if o.Judge {
-		if err := v.cleanJudge(extras, before, record, o); err != nil {
+		if err := v.cleanJudge(extras, oldIndex, record, o); err != nil {
 			return err
 		}
 	} else {
-		changed, err := v.changedInSubmodules(ctx, before.links, entries)
+		changed, err := v.changedInSubmodules(ctx, oldIndex.links, entries)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (v *visit) restore(ctx context.Context, commit string, o RestoreOptions) er
 		}
 	}
 	g, gctx := safego.WithContext(ctx)
-	if !atCommit || unchanged < len(before.entries) {
+	if !atCommit || unchanged < len(oldIndex.entries) {
 		g.Go(func() error { return v.checkout(gctx, commit) })
 	}
 	shown := commit
@@ -172,19 +172,19 @@ func (v *visit) restore(ctx context.Context, commit string, o RestoreOptions) er
 // command.
 func (v *visit) indexIsAt(commit string) bool {
 	if v.st.IndexCommit != commit {
-		c, known := v.store.Known(commit)
-		if !known || c.Tree != v.st.IndexTree {
+		c, ok := v.store.Known(commit)
+		if !ok || c.Tree != v.st.IndexTree {
 			return false
 		}
 	}
-	now, err := stampFile(v.indexPath())
-	return err == nil && now == v.st.IndexIs
+	current, err := stampFile(v.indexPath())
+	return err == nil && current == v.st.IndexIs
 }
 
 // noteIndex records what the index holds: a commit's tree, or a tree by its ID.
 func (v *visit) noteIndex(commit, tree string) error {
-	is, err := stampFile(v.indexPath())
-	v.st.IndexCommit, v.st.IndexTree, v.st.IndexIs = commit, tree, is
+	current, err := stampFile(v.indexPath())
+	v.st.IndexCommit, v.st.IndexTree, v.st.IndexIs = commit, tree, current
 	return err
 }
 

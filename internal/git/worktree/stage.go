@@ -108,9 +108,9 @@ func (s *staging) run(ctx context.Context) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	if again, err := s.dropConversions(ctx, c.Files); err != nil {
+	if retry, err := s.dropConversions(ctx, c.Files); err != nil {
 		return Change{}, err
-	} else if again {
+	} else if retry {
 		if c, err = s.diff(ctx); err != nil {
 			return Change{}, err
 		}
@@ -120,8 +120,8 @@ func (s *staging) run(ctx context.Context) (Change, error) {
 			s.violate(f.Path, "a submodule was added, removed or moved")
 		}
 		if f.HasContent() {
-			is, _ := s.root.lstatAt(f.Path) // a file that is gone counts as 0
-			c.Files[i].Size = is.Size
+			current, _ := s.root.lstatAt(f.Path) // a file that is gone counts as 0
+			c.Files[i].Size = current.Size
 		}
 	}
 	if err := s.contents(ctx, c.Files); err != nil {
@@ -135,9 +135,9 @@ func (s *staging) run(ctx context.Context) (Change, error) {
 // with each path that it must not touch, so a million FIFOs would keep it at work for hours.
 const maxUnaddable = 1000
 
-func (s *staging) violate(path, why string) {
+func (s *staging) violate(path, reason string) {
 	if !slices.ContainsFunc(s.violations, func(v Unaddable) bool { return v.Path == path }) {
-		s.violations = append(s.violations, Unaddable{Path: path, Why: why})
+		s.violations = append(s.violations, Unaddable{Path: path, Why: reason})
 	}
 }
 
@@ -183,11 +183,11 @@ func (s *staging) survey(ctx context.Context) (err error) {
 	s.excluded = append(s.excluded, apart...)
 	var odd, submodules []string
 	var large []found
-	why := map[string]string{}
+	reasons := map[string]string{}
 	note := func(p, w string) {
-		if _, ok := why[p]; !ok {
+		if _, ok := reasons[p]; !ok {
 			odd = append(odd, p)
-			why[p] = w
+			reasons[p] = w
 		}
 	}
 	for _, f := range entries {
@@ -237,7 +237,7 @@ func (s *staging) survey(ctx context.Context) (err error) {
 		if ignored[p] {
 			continue
 		}
-		s.violate(p, why[p])
+		s.violate(p, reasons[p])
 		if s.excluded = append(s.excluded, p); len(s.violations) >= maxUnaddable {
 			break
 		}
@@ -254,13 +254,13 @@ const (
 // tooLarge excludes files that are too large for the change, by size alone. A large tracked file with the size that it
 // has in head may be unchanged, so it is read. It is read here, because git would load it whole, and its diff too.
 func (s *staging) tooLarge(ctx context.Context, files []found) error {
-	total, over := int64(0), false
+	total, tooLarge := int64(0), false
 	for _, f := range files {
-		over = over || f.is.Size > s.Largest
+		tooLarge = tooLarge || f.is.Size > s.Largest
 		total += min(f.is.Size, maxChange) // no overflow
 	}
-	most := max(maxChange, s.Largest)
-	if !over && total <= most {
+	limit := max(maxChange, s.Largest)
+	if !tooLarge && total <= limit {
 		return nil
 	}
 	paths := make([]string, 0, len(files))
@@ -285,8 +285,8 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 	for _, f := range files {
 		entry, tracked := s.ix.entries[f.path]
 		if tracked {
-			before := sizes[0]
-			if sizes = sizes[1:]; before == fmt.Sprint(f.is.Size) {
+			sizeBefore := sizes[0]
+			if sizes = sizes[1:]; sizeBefore == fmt.Sprint(f.is.Size) {
 				if f.is.Size <= s.Largest {
 					continue
 				}
@@ -297,7 +297,7 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 		} else if ignored[f.path] {
 			continue
 		}
-		total += min(f.is.Size, most)
+		total += min(f.is.Size, limit)
 		changed = append(changed, Unaddable{Path: f.path, Size: f.is.Size, New: !tracked})
 	}
 	for _, u := range changed {
@@ -306,8 +306,8 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 			return nil
 		case u.Size > s.Largest:
 			u.Why = "larger than a file may be"
-		case total > most:
-			u.Why, u.Size = fmt.Sprintf("part of a change of more than %d bytes", most), 0
+		case total > limit:
+			u.Why, u.Size = fmt.Sprintf("part of a change of more than %d bytes", limit), 0
 		default:
 			continue
 		}

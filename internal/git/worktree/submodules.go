@@ -54,34 +54,34 @@ func (v *visit) changedInSubmodules(ctx context.Context, links []string, entries
 		if f.is == nil || f.mode.IsDir() || !inAny(links, f.path) {
 			continue
 		}
-		was, known := record[f.path]
-		if !known || !was.same(*f.is, func() string { return v.root.sum(f.path) }) {
+		recorded, ok := record[f.path]
+		if !ok || !recorded.same(*f.is, func() string { return v.root.sum(f.path) }) {
 			changed = append(changed, f.path)
 		}
 	}
-	for p, was := range record {
-		if !present[p] && was.Is.Mode&unix.S_IFMT != unix.S_IFDIR {
+	for p, recorded := range record {
+		if !present[p] && recorded.Is.Mode&unix.S_IFMT != unix.S_IFDIR {
 			changed = append(changed, p)
 		}
 	}
-	var all []string
+	var names []string
 	for _, link := range links {
 		counted, err := v.notIgnoredIn(ctx, link, inside(link, changed), entries)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, counted...)
+		names = append(names, counted...)
 	}
-	slices.Sort(all)
-	return slices.Compact(all), nil
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // inside returns the paths in a submodule, without those of a .git, relative to it.
 func inside(link string, paths []string) []string {
 	var names []string
 	for _, p := range paths {
-		name, in := strings.CutPrefix(p, link+"/")
-		if in && !slices.Contains(strings.Split(name, "/"), ".git") {
+		name, inside := strings.CutPrefix(p, link+"/")
+		if inside && !slices.Contains(strings.Split(name, "/"), ".git") {
 			names = append(names, name)
 		}
 	}
@@ -97,11 +97,11 @@ func (v *visit) notIgnoredIn(ctx context.Context, link string, names []string, e
 	}
 
 	// The submodule is no repository here. The store's git looks at its folder as if that were a whole tree.
-	none := filepath.Join(v.state, "no-index")
-	check := v.store.Git().With("GIT_WORK_TREE="+filepath.Join(v.Dir, link), "GIT_INDEX_FILE="+none).
+	noIndex := filepath.Join(v.state, "no-index")
+	check := v.store.Git().With("GIT_WORK_TREE="+filepath.Join(v.Dir, link), "GIT_INDEX_FILE="+noIndex).
 		Command("check-ignore", "--no-index", "-z", "--stdin").Holding(v.lock)
 	out, err := check.Input("./" + strings.Join(names, "\x00./") + "\x00").Run(ctx)
-	_ = os.Remove(dirfd.At(none))
+	_ = os.Remove(dirfd.At(noIndex))
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -122,8 +122,8 @@ func isRule(name string) bool { return path.Base(name) == ".gitignore" }
 // hasRules reports whether a submodule is a folder whose .gitignore files git can read: an agent may have put a
 // symlink or a FIFO there.
 func (v *visit) hasRules(link string, entries []found) bool {
-	is, err := v.root.lstatAt(link)
-	if err != nil || is.Mode&unix.S_IFMT != unix.S_IFDIR {
+	current, err := v.root.lstatAt(link)
+	if err != nil || current.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return false
 	}
 	return !slices.ContainsFunc(entries, func(f found) bool {

@@ -147,12 +147,12 @@ func (t *Tree) open(st treeState) (*folder, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // missing, a symlink, a file, unreadable: not the tree
 	}
-	now, err := root.stat()
+	stat, err := root.stat()
 	if err != nil {
 		_ = root.Close()
 		return nil, err
 	}
-	if uint64(now.Dev) != st.Dev || now.Ino != st.Ino {
+	if uint64(stat.Dev) != st.Dev || stat.Ino != st.Ino {
 		_ = root.Close()
 		return nil, nil
 	}

@@ -91,13 +91,13 @@ func (w *walker) list(d *folder, prefix string, depth int) (shut string, err err
 			}
 			f.is, f.linked = new(stampOf(st)), st.Nlink > 1 && st.Mode&unix.S_IFMT == unix.S_IFREG
 		}
-		at := len(w.found)
+		start := len(w.found)
 		w.found = append(w.found, f)
 		if !f.mode.IsDir() {
 			continue
 		}
 		if depth >= maxDepth || len(f.path) > maxPath {
-			w.found[at].shut = "nested too deep"
+			w.found[start].shut = "nested too deep"
 			continue
 		}
 		open := d.open
@@ -107,10 +107,10 @@ func (w *walker) list(d *folder, prefix string, depth int) (shut string, err err
 		sub, err := open(name)
 		switch {
 		case errors.Is(err, fs.ErrPermission) && !w.mend:
-			w.found[at].shut = "a folder that cannot be read"
+			w.found[start].shut = "a folder that cannot be read"
 			continue
 		case errors.Is(err, fs.ErrNotExist):
-			w.found = w.found[:at] // gone since it was listed
+			w.found = w.found[:start] // gone since it was listed
 			continue
 		case err != nil:
 			return "", err
@@ -119,7 +119,7 @@ func (w *walker) list(d *folder, prefix string, depth int) (shut string, err err
 		if err = errors.Join(err, sub.Close()); err != nil {
 			return "", err
 		}
-		w.found[at].shut = shut
+		w.found[start].shut = shut
 	}
 	return "", nil
 }

@@ -66,7 +66,7 @@ var tests = lazyregexp.New(`(?:^test_|_test\.|\.test\.|\.spec\.|_spec\.|Tests?\.
 // Breakable reports whether a file is source code in a known language, and not a test, an example or a setting.
 func Breakable(file string) bool {
 	base := path.Base(file)
-	if _, known := languages[path.Ext(base)]; !known || settings().MatchString(base) || tests().MatchString(base) {
+	if _, ok := languages[path.Ext(base)]; !ok || settings().MatchString(base) || tests().MatchString(base) {
 		return false
 	}
 	return !slices.ContainsFunc(strings.Split(path.Dir(file), "/"), func(dir string) bool { return slices.Contains(aside, dir) })
@@ -77,9 +77,9 @@ const garbage = ")]} broken by pawl on purpose ;{[(\n"
 
 // Break returns the file with a syntax error in it.
 func Break(file string, content []byte) []byte {
-	if after := languages[path.Ext(file)].after; after != "" {
-		if i := bytes.Index(content, []byte(after)); i >= 0 {
-			i += len(after)
+	if suffix := languages[path.Ext(file)].after; suffix != "" {
+		if i := bytes.Index(content, []byte(suffix)); i >= 0 {
+			i += len(suffix)
 			return slices.Concat(content[:i], []byte("\n"+garbage), content[i:])
 		}
 	}
@@ -94,16 +94,16 @@ func Empty(file string, content []byte) ([]byte, int) {
 		return content, 0
 	}
 	var out []byte
-	n, from := 0, 0
-	for _, at := range l.function().FindAllIndex(content, -1) {
-		if at[0] < from { // inside a body that is already replaced
+	n, start := 0, 0
+	for _, match := range l.function().FindAllIndex(content, -1) {
+		if match[0] < start { // inside a body that is already replaced
 			continue
 		}
 		var end int
 		body := ""
 		if l.indented {
-			end, body = block(content, at[0], at[1])
-		} else if end = closing(content, at[1]); end >= 0 {
+			end, body = block(content, match[0], match[1])
+		} else if end = closing(content, match[1]); end >= 0 {
 			body = " " + l.fails + " "
 		}
 		if end < 0 || body == "" && l.indented {
@@ -112,24 +112,24 @@ func Empty(file string, content []byte) ([]byte, int) {
 		if l.indented {
 			body = "\n" + body + l.fails + "\n"
 		}
-		out = append(append(out, content[from:at[1]]...), body...)
-		from = end
+		out = append(append(out, content[start:match[1]]...), body...)
+		start = end
 		n++
 	}
-	return append(out, content[from:]...), n
+	return append(out, content[start:]...), n
 }
 
 // closing returns the position of the brace that closes the one before from, -1 if there is none. It also counts
 // braces in strings and comments. If that goes wrong the file does not compile, so it is broken too.
-func closing(content []byte, from int) int {
+func closing(content []byte, start int) int {
 	depth := 1
-	for i, c := range content[from:] {
+	for i, c := range content[start:] {
 		switch c {
 		case '{':
 			depth++
 		case '}':
 			if depth--; depth == 0 {
-				return from + i
+				return start + i
 			}
 		}
 	}
@@ -137,9 +137,9 @@ func closing(content []byte, from int) int {
 }
 
 // block returns where the indented block after a head ends, and its indentation; "" if there is no block.
-func block(content []byte, head, from int) (end int, indent string) {
+func block(content []byte, head, start int) (end int, indent string) {
 	outer := leading(content[head:])
-	end = from
+	end = start
 	if end < len(content) {
 		end++ // skips the head's line feed
 	}

@@ -19,18 +19,18 @@ var manifests = []string{
 }
 
 // Parts splits the files into their parts, the largest first. all are all files of the repository.
-func Parts(files, all []string) (parts []Part) {
-	own := map[string]bool{}
-	for _, name := range all {
+func Parts(files, names []string) (parts []Part) {
+	packages := map[string]bool{}
+	for _, name := range names {
 		if slices.Contains(manifests, path.Base(name)) {
-			own[path.Dir(name)] = true
+			packages[path.Dir(name)] = true
 		}
 	}
 	type key struct{ dir, language string }
 	found, spoken := map[key][]string{}, map[string]int{}
 	for _, file := range files {
 		dir := path.Dir(file)
-		for dir != "." && !own[dir] {
+		for dir != "." && !packages[dir] {
 			dir = path.Dir(dir)
 		}
 		k := key{dir, languages[path.Ext(file)].name}

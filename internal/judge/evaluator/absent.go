@@ -14,8 +14,8 @@ import (
 // free seals the name of a file that a command would run or read commands from, if the base does not have the file: a
 // build makes it, or it is optional. Outside of the repository a loop makes no files.
 func (r *refs) free(dir string, w shell.Word) {
-	if at := r.relative(shell.Resolve(dir, w.Path)); !w.Unknown && !w.Glob && at != "" && at != "." && !path.IsAbs(at) && !r.exists[at] && !r.folder(at) {
-		r.group("", shell.EscapeGlob(at), Group{New: true})
+	if file := r.relative(shell.Resolve(dir, w.Path)); !w.Unknown && !w.Glob && file != "" && file != "." && !path.IsAbs(file) && !r.exists[file] && !r.folder(file) {
+		r.group("", shell.EscapeGlob(file), Group{New: true})
 	}
 }
 
@@ -31,8 +31,8 @@ func (r *refs) searched(c shell.Command, variable string) (folders []string) {
 		return nil
 	}
 	for dir := range strings.SplitSeq(value, ":") {
-		if at := r.relative(shell.Resolve(c.Dir, dir)); !strings.Contains(dir, "$") && !path.IsAbs(at) && !strings.HasPrefix(at, "..") {
-			folders = append(folders, at)
+		if file := r.relative(shell.Resolve(c.Dir, dir)); !strings.Contains(dir, "$") && !path.IsAbs(file) && !strings.HasPrefix(file, "..") {
+			folders = append(folders, file)
 		}
 	}
 	return folders
@@ -41,11 +41,11 @@ func (r *refs) searched(c shell.Command, variable string) (folders []string) {
 // made seals the name of a target or of a prerequisite, if the base has no file of that name. If there were one, make
 // could take the target for up to date and do nothing.
 func (r *refs) made(dir, name string) {
-	at := r.relative(shell.Resolve(dir, name))
-	if strings.ContainsAny(name, "$%*?[(:|") || at == "." || r.exists[at] || r.folder(at) {
+	path := r.relative(shell.Resolve(dir, name))
+	if strings.ContainsAny(name, "$%*?[(:|") || path == "." || r.exists[path] || r.folder(path) {
 		return
 	}
-	r.group("", shell.EscapeGlob(at)+"/**", Group{New: true}) // this matches the name itself too
+	r.group("", shell.EscapeGlob(path)+"/**", Group{New: true}) // this matches the name itself too
 }
 
 // remade seals the names of files from which make's built-in rules would make the Makefile itself.
@@ -114,8 +114,8 @@ func (r *refs) told(dir, settings string) {
 	}
 	globs := strings.Fields(settings)
 	for _, file := range r.files {
-		at := path.Dir(file)
-		if at != "." && at != path.Clean(r.relative(dir)) || !slices.ContainsFunc(globs, func(glob string) bool {
+		place := path.Dir(file)
+		if place != "." && place != path.Clean(r.relative(dir)) || !slices.ContainsFunc(globs, func(glob string) bool {
 			return !strings.Contains(strings.TrimPrefix(glob, "/"), "/") && doublestar.MatchUnvalidated(strings.TrimPrefix(glob, "/"), path.Base(file))
 		}) {
 			continue
@@ -127,11 +127,11 @@ func (r *refs) told(dir, settings string) {
 		r.within(func() {
 			for _, m := range helper().FindAllStringSubmatch(text, -1) {
 				for _, name := range inSettings().FindAllString(m[1], -1) {
-					r.helper(at, name)
+					r.helper(place, name)
 				}
 			}
 			if strings.HasSuffix(file, ".py") {
-				r.imports(file, at, 1)
+				r.imports(file, place, 1)
 			} else {
 				r.requires(file, 1)
 			}
@@ -147,8 +147,8 @@ func (r *refs) helper(dir, name string) {
 	}
 	for _, base := range []string{name, strings.ReplaceAll(name, ".", "/")} {
 		for _, end := range []string{"", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".py", "/index.js", "/index.ts", "/__init__.py"} {
-			if at := path.Join(dir, base+end); r.exists[at] {
-				r.mark(at)
+			if file := path.Join(dir, base+end); r.exists[file] {
+				r.mark(file)
 				return
 			}
 		}

@@ -146,7 +146,7 @@ type Row struct{ Programs, Tests, Settings, Absent, Lines []string }
 
 // Table returns the table of evaluators, sorted by program.
 func Table() (rows []Row) {
-	at := map[evaluator]int{}
+	index := map[evaluator]int{}
 	for _, name := range slices.Sorted(maps.Keys(evaluators)) {
 		e := evaluators[name]
 		call := name
@@ -154,11 +154,11 @@ func Table() (rows []Row) {
 			call += " " + strings.Fields(e.subs)[0]
 		}
 		e.subs, e.lists = "", ""
-		if i, known := at[e]; known {
+		if i, ok := index[e]; ok {
 			rows[i].Programs = append(rows[i].Programs, call)
 			continue
 		}
-		at[e] = len(rows)
+		index[e] = len(rows)
 		rows = append(rows, Row{[]string{call}, strings.Fields(e.tests), strings.Fields(e.settings), strings.Fields(e.absent), strings.Fields(e.lines)})
 	}
 	return rows
@@ -179,9 +179,9 @@ var testFolder = lazyregexp.New(`(?i)(^|/)(__tests__|tests?|testdata|e2e)(/|$)|^
 
 // evaluator seals what the table lists for a program that judges.
 func (r *refs) evaluator(c shell.Command, name string, args []shell.Word) {
-	e, known := evaluators[name]
+	e, ok := evaluators[name]
 	dir := c.Dir
-	if !known {
+	if !ok {
 		return
 	}
 	for _, w := range args { // make -C x, npm --prefix x
@@ -219,8 +219,8 @@ func (r *refs) evaluator(c shell.Command, name string, args []shell.Word) {
 			r.group(dir, "**/{test,tests}/**/__init__.py", Group{There: true, New: true}) // load_tests in such a file decides which tests run
 		}
 		for _, glob := range tests {
-			glob, here := strings.CutPrefix(glob, "/")
-			if !here {
+			glob, rooted := strings.CutPrefix(glob, "/")
+			if !rooted {
 				glob = "**/" + glob
 			}
 			r.group(dir, glob, Group{There: true})
@@ -249,7 +249,7 @@ func tested(name, subs string, args []shell.Word) bool {
 }
 
 // given seals the tests in the files and folders that a program gets as arguments. It reports whether there are any.
-func (r *refs) given(dir, name string, tests []string, args []shell.Word) (some bool) {
+func (r *refs) given(dir, name string, tests []string, args []shell.Word) (found bool) {
 	for i, w := range args {
 		file, _, _ := strings.Cut(w.Path, "::")
 		if name == "unittest" && !strings.Contains(file, "/") { // named by module, perhaps with class and method
@@ -260,49 +260,49 @@ func (r *refs) given(dir, name string, tests []string, args []shell.Word) (some 
 				file += ".py"
 			}
 		}
-		below, all := strings.CutSuffix(file, "...")
-		at := r.relative(shell.Resolve(dir, strings.TrimSuffix(below, "/")))
+		below, recursive := strings.CutSuffix(file, "...")
+		place := r.relative(shell.Resolve(dir, strings.TrimSuffix(below, "/")))
 		switch {
 		case w.Unknown || w.Glob || strings.HasPrefix(w.Text, "-") || file == "":
 		case i > 0 && contains("-C --rootdir --prefix --cwd --project-dir", args[i-1].Text):
 		case name == "go" && (strings.HasPrefix(file, ".") || path.IsAbs(file)):
-			some = true
+			found = true
 			for _, glob := range tests {
-				if all {
+				if recursive {
 					glob = "**/" + glob
 				}
-				r.group(at, glob, Group{There: true})
+				r.group(place, glob, Group{There: true})
 			}
 		case name == "go":
-		case r.exists[at]:
-			some = true
-			r.group("", shell.EscapeGlob(at), Group{There: true})
-		case at != "." && r.folder(at):
-			some = true
-			if testFolder().MatchString(at) || slices.Contains(tests, "/"+path.Base(at)+"/**") { // prove t
-				r.group(at, "**", Group{There: true})
+		case r.exists[place]:
+			found = true
+			r.group("", shell.EscapeGlob(place), Group{There: true})
+		case place != "." && r.folder(place):
+			found = true
+			if testFolder().MatchString(place) || slices.Contains(tests, "/"+path.Base(place)+"/**") { // prove t
+				r.group(place, "**", Group{There: true})
 			} else { // the folder has the tested code too
 				for _, glob := range tests {
-					r.group(at, "**/"+strings.TrimPrefix(glob, "/"), Group{There: true})
+					r.group(place, "**/"+strings.TrimPrefix(glob, "/"), Group{There: true})
 				}
 			}
 			if name == "unittest" {
-				r.group(at, "**/__init__.py", Group{New: true}) // load_tests in such a file decides which tests run
+				r.group(place, "**/__init__.py", Group{New: true}) // load_tests in such a file decides which tests run
 			}
 			if contains("unittest pytest py.test", name) {
-				r.first(at, pythonRuns)
+				r.first(place, pythonRuns)
 			}
 		}
 	}
-	return some
+	return found
 }
 
 // testFolders seals the test folders that a command names.
 func (r *refs) testFolders(dir string, words []shell.Word) {
 	for _, w := range words {
-		at := r.relative(shell.Resolve(dir, strings.TrimSuffix(w.Path, "/")))
-		if !w.Unknown && !w.Glob && testFolder().MatchString(at) && r.folder(at) {
-			r.group(at, "**", Group{There: true})
+		path := r.relative(shell.Resolve(dir, strings.TrimSuffix(w.Path, "/")))
+		if !w.Unknown && !w.Glob && testFolder().MatchString(path) && r.folder(path) {
+			r.group(path, "**", Group{There: true})
 		}
 	}
 }
@@ -310,9 +310,9 @@ func (r *refs) testFolders(dir string, words []shell.Word) {
 // testsIn seals the test folders in the strings of a program's text: ruby -e 'Dir["test/**/test_*.rb"].each { … }'.
 func (r *refs) testsIn(dir, text string) {
 	for _, m := range quoted().FindAllStringSubmatch(text, -1) {
-		at := r.relative(shell.Resolve(dir, m[1]))
-		if found := testFolder().FindStringIndex(at); found != nil {
-			r.testFolders("", []shell.Word{{Path: at[:found[1]]}})
+		path := r.relative(shell.Resolve(dir, m[1]))
+		if found := testFolder().FindStringIndex(path); found != nil {
+			r.testFolders("", []shell.Word{{Path: path[:found[1]]}})
 		}
 	}
 }
@@ -323,8 +323,8 @@ var quoted = lazyregexp.New(`["']([^"'\n]+)["']`)
 // around seals a glob in a folder, in all folders above it, and in all below. With a leading slash it leaves out
 // those below.
 func (r *refs) around(dir, glob string, g Group) {
-	glob, here := strings.CutPrefix(glob, "/")
-	if !here {
+	glob, rooted := strings.CutPrefix(glob, "/")
+	if !rooted {
 		r.group(dir, "**/"+glob, g)
 	} else {
 		r.group(dir, glob, g)
@@ -377,11 +377,11 @@ func (r *refs) folder(name string) bool {
 // an opened glob matches.
 func opened(scope []string, groups map[string]Group) (open []string) {
 	for _, glob := range scope {
-		for of := range groups {
+		for group := range groups {
 			// **/*_test.go also names the tests of one folder, if they have a name pattern of their own: *_test.go.
 			name, anywhere := strings.CutPrefix(spec.Tidy(glob), "**/")
-			base := path.Base(of)
-			if doublestar.MatchUnvalidated(of, spec.Tidy(glob)) || anywhere && strings.Trim(base, "*") != "" && doublestar.MatchUnvalidated(base, name) {
+			base := path.Base(group)
+			if doublestar.MatchUnvalidated(group, spec.Tidy(glob)) || anywhere && strings.Trim(base, "*") != "" && doublestar.MatchUnvalidated(base, name) {
 				open = append(open, glob)
 				break
 			}

@@ -25,23 +25,23 @@ func (r *refs) mark(file string) {
 }
 
 // because notes the first command that seals a file or a glob.
-func (r *refs) because(what string) {
+func (r *refs) because(text string) {
 	if r.by == nil {
 		r.by = map[string]string{}
 	}
 	switch {
-	case r.key == "" || r.by[what] != "":
+	case r.key == "" || r.by[text] != "":
 	case r.program == "":
-		r.by[what] = r.key
+		r.by[text] = r.key
 	default:
-		r.by[what] = r.program + " in " + r.key
+		r.by[text] = r.program + " in " + r.key
 	}
 }
 
 // once returns the text of a file, which is to be read in the way how. ok is false if the file was already read in
 // this way, or can't be read.
-func (r *refs) once(file, how string, depth int) (text string, ok bool) {
-	key := how + "\x00" + file
+func (r *refs) once(file, lang string, depth int) (text string, ok bool) {
+	key := lang + "\x00" + file
 	if r.looked[key] {
 		return "", false
 	}
@@ -69,9 +69,9 @@ var shebang = lazyregexp.New(`^#!\s*(?:\S*/)?([A-Za-z]+)[0-9.]*(?:\s+(?:-\S+\s+)
 
 // language returns the program that runs a text: the one that it was passed to, else the one that the text names
 // itself.
-func language(by, file, text string) string {
-	if _, known := interpreters[by]; known {
-		return by
+func language(author, file, text string) string {
+	if _, ok := interpreters[author]; ok {
+		return author
 	}
 	if m := shebang().FindStringSubmatch(text); m != nil {
 		if m[1] == "env" {
@@ -84,26 +84,26 @@ func language(by, file, text string) string {
 
 // reads seals the files that a word names as scripts, and follows what they run or import. by is the program that they
 // are passed to; "" if they are run directly. It reports whether there are any.
-func (r *refs) reads(dir string, w shell.Word, by string, depth int) bool {
+func (r *refs) reads(dir string, w shell.Word, author string, depth int) bool {
 	files := r.file(dir, w)
 	for _, file := range files {
-		r.script(file, dir, by, depth)
+		r.script(file, dir, author, depth)
 	}
 	return len(files) > 0
 }
 
 // script follows what a script that runs in dir runs or imports.
-func (r *refs) script(file, dir, by string, depth int) {
+func (r *refs) script(file, dir, author string, depth int) {
 	text := r.text(file)
-	switch how := language(by, file, text); {
-	case text == "" || interpreters[how].program: // programs for awk, sed and jq run nothing else
-	case shells[how] || how == "source" || how == ".":
+	switch lang := language(author, file, text); {
+	case text == "" || interpreters[lang].program: // programs for awk, sed and jq run nothing else
+	case shells[lang] || lang == "source" || lang == ".":
 		if text, ok := r.once(file, "shell in "+dir, depth); ok {
 			r.within(func() { r.shellScript(file, text, dir, depth+1) })
 		}
-	case how == "python" || how == "pypy":
+	case lang == "python" || lang == "pypy":
 		r.imports(file, path.Dir(file), depth)
-	case contains("node nodejs deno bun tsx ts-node", how):
+	case contains("node nodejs deno bun tsx ts-node", lang):
 		r.requires(file, depth)
 	default:
 		r.unread[file] = true

@@ -18,23 +18,23 @@ var (
 )
 
 // helps reports whether a file that a script imports is its helper.
-func helps(of, file string) bool {
-	dir := path.Dir(of)
+func helps(tested, file string) bool {
+	dir := path.Dir(tested)
 	return dir != "." && strings.HasPrefix(file, dir+"/")
 }
 
 // imports follows the imports of a Python script. from is the folder in which Python looks first.
-func (r *refs) imports(file, from string, depth int) {
-	text, ok := r.once(file, "python from "+from, depth)
+func (r *refs) imports(file, importer string, depth int) {
+	text, ok := r.once(file, "python from "+importer, depth)
 	if !ok {
 		return
 	}
-	r.standard(text, from)
-	module := func(at string) bool {
-		for _, name := range []string{at + ".py", at + "/__init__.py"} {
+	r.standard(text, importer)
+	module := func(path string) bool {
+		for _, name := range []string{path + ".py", path + "/__init__.py"} {
 			if r.exists[name] && helps(file, name) {
 				r.within(func() { r.mark(name) })
-				r.imports(name, from, depth+1)
+				r.imports(name, importer, depth+1)
 				return true
 			}
 		}
@@ -43,27 +43,27 @@ func (r *refs) imports(file, from string, depth int) {
 	for _, m := range pythonImport().FindAllStringSubmatch(text, -1) {
 		for name := range strings.SplitSeq(m[1], ",") { // import a.b as c, d
 			if first := strings.Fields(name); len(first) > 0 {
-				at := from
+				file := importer
 				for part := range strings.SplitSeq(first[0], ".") {
-					at = path.Join(at, part)
-					module(at)
+					file = path.Join(file, part)
+					module(file)
 				}
 			}
 		}
-		at := from
+		place := importer
 		if dots := len(m[2]); dots > 0 { // a relative import
-			at = path.Dir(file)
+			place = path.Dir(file)
 			for range dots - 1 {
-				at = path.Dir(at)
+				place = path.Dir(place)
 			}
 		}
 		for part := range strings.SplitSeq(m[3], ".") {
-			if at = path.Join(at, part); part != "" {
-				module(at)
+			if place = path.Join(place, part); part != "" {
+				module(place)
 			}
 		}
 		for _, name := range pythonNames().FindAllString(m[4]+m[5], -1) {
-			module(path.Join(at, name))
+			module(path.Join(place, name))
 		}
 	}
 }
@@ -75,9 +75,9 @@ func (r *refs) requires(file string, depth int) {
 		return
 	}
 	for _, m := range scriptImport().FindAllStringSubmatch(text, -1) {
-		at := path.Join(path.Dir(file), m[1])
+		place := path.Join(path.Dir(file), m[1])
 		for _, end := range []string{"", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".jsx", ".json", "/index.js", "/index.ts"} {
-			if name := at + end; r.exists[name] && helps(file, name) {
+			if name := place + end; r.exists[name] && helps(file, name) {
 				r.within(func() { r.mark(name) })
 				r.requires(name, depth+1)
 				break

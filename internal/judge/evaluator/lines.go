@@ -9,8 +9,8 @@ import (
 
 // Changed returns those of the directives that differ between the two texts of a file such as go.mod.
 func Changed(before, after string, directives []string) (changed []string) {
-	was, is := statements(before), statements(after)
-	return list.Filter(directives, func(d string) bool { return !slices.Equal(was[d], is[d]) })
+	old, current := statements(before), statements(after)
+	return list.Filter(directives, func(d string) bool { return !slices.Equal(old[d], current[d]) })
 }
 
 // statements returns the arguments of each directive, in order: the rest of its line, or each line of its block.

@@ -18,8 +18,8 @@ var asItStands = lazyregexp.New(`^[\w./@*?-]+$`)
 
 // listing records how a runner lists its tests, if its command is completely known.
 func (r *refs) listing(c shell.Command, name, lists string) {
-	at := slices.IndexFunc(c.Words, func(w shell.Word) bool { return called(w) == name })
-	if lists == "" || at < 0 || path.IsAbs(c.Dir) || strings.HasPrefix(c.Dir, "..") {
+	index := slices.IndexFunc(c.Words, func(w shell.Word) bool { return called(w) == name })
+	if lists == "" || index < 0 || path.IsAbs(c.Dir) || strings.HasPrefix(c.Dir, "..") {
 		return
 	}
 	var words []string
@@ -36,8 +36,8 @@ func (r *refs) listing(c shell.Command, name, lists string) {
 	if strings.HasPrefix(lists, "-") {
 		words = append(words, lists)
 	} else {
-		rest := slices.DeleteFunc(slices.Clone(words[at+1:]), func(word string) bool { return contains("run watch dev", word) })
-		words = slices.Concat(words[:at+1], []string{lists}, rest)
+		rest := slices.DeleteFunc(slices.Clone(words[index+1:]), func(word string) bool { return contains("run watch dev", word) })
+		words = slices.Concat(words[:index+1], []string{lists}, rest)
 	}
 	// npm has the programs of its packages on the PATH.
 	l := Listing{c.Dir, `PATH="$PWD/node_modules/.bin:$PATH" ` + strings.Join(words, " ")}

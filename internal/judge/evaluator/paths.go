@@ -65,8 +65,8 @@ func (f *finder) read(command string, depth int) {
 	if depth > maxNesting {
 		return
 	}
-	steps, own := shell.Steps(command)
-	f.own = append(f.own, own...)
+	steps, local := shell.Steps(command)
+	f.own = append(f.own, local...)
 	writes := redirected().MatchString(discarding().ReplaceAllString(command, ""))
 	for _, step := range steps {
 		step.Must = step.Must || f.agent && step.Runs
@@ -85,21 +85,21 @@ var (
 func (f *finder) step(step shell.Step, depth int) {
 	words := unwrapped(step.Words)
 	wrapper := step.Words[:len(step.Words)-len(words)]
-	here := *f // what holds for this command alone
+	local := *f // what holds for this command alone
 	for _, set := range slices.Concat(step.Sets, wrapper) {
-		here.set(set.Text)
+		local.set(set.Text)
 	}
 	if slices.ContainsFunc(wrapper, func(w shell.Word) bool { return contains("-i - --ignore-environment", w.Text) }) {
-		here.lostPath, here.lostModules = true, true
+		local.lostPath, local.lostModules = true, true
 	}
 
-	if step.Must && !here.lostPath {
+	if step.Must && !local.lostPath {
 		f.call(step.Words)
 	}
-	if step.Must && !here.lostModules {
+	if step.Must && !local.lostModules {
 		f.module(words)
 	}
-	f.path(step, words, here, depth)
+	f.path(step, words, local, depth)
 
 	for _, declared := range step.Sets {
 		if len(step.Words) == 0 || contains(declares, step.Words[0].Text) { // else it holds for this command alone
@@ -151,13 +151,13 @@ func (f *finder) call(words []shell.Word) {
 	if first.Unknown || first.Glob || strings.ContainsAny(name, "$`") || name == "" {
 		return
 	}
-	asks := name == "command" && len(words) > 1 && contains("-v -V", words[1].Text)
-	if options, wraps := wrappers[name]; wraps && !asks && !contains("npx pnpx bunx busybox", name) {
+	onlyAsks := name == "command" && len(words) > 1 && contains("-v -V", words[1].Text)
+	if options, wraps := wrappers[name]; wraps && !onlyAsks && !contains("npx pnpx bunx busybox", name) {
 		f.call(unwrap(words[1:], options))
 	}
 	outside := f.outside && strings.HasPrefix(name, "/")
-	known := contains(builtins, name) || slices.Contains(f.own, name) || slices.Contains(f.found.Programs, name)
-	if (outside || !strings.Contains(name, "/")) && !known {
+	ok := contains(builtins, name) || slices.Contains(f.own, name) || slices.Contains(f.found.Programs, name)
+	if (outside || !strings.Contains(name, "/")) && !ok {
 		f.found.Programs = append(f.found.Programs, name)
 	}
 }
@@ -183,7 +183,7 @@ func (f *finder) module(words []shell.Word) {
 }
 
 // path finds what a simple command names by a path. here is what holds for this command alone.
-func (f *finder) path(step shell.Step, words []shell.Word, here finder, depth int) {
+func (f *finder) path(step shell.Step, words []shell.Word, local finder, depth int) {
 	if len(words) == 0 {
 		return
 	}
@@ -218,7 +218,7 @@ func (f *finder) path(step shell.Step, words []shell.Word, here finder, depth in
 	script, inline, ok := scriptOf(words)
 	switch {
 	case inline && step.Must:
-		f.inner(script.Text, here, depth)
+		f.inner(script.Text, local, depth)
 	case ok && !inline:
 		needs(script, true)
 	}
@@ -226,9 +226,9 @@ func (f *finder) path(step shell.Step, words []shell.Word, here finder, depth in
 }
 
 // inner reads a text that a command gives to a shell (sh -c '…'). What that shell changes ends with it.
-func (f *finder) inner(text string, here finder, depth int) {
+func (f *finder) inner(text string, local finder, depth int) {
 	inside := *f
-	inside.lostPath, inside.lostModules = here.lostPath, here.lostModules
+	inside.lostPath, inside.lostModules = local.lostPath, local.lostModules
 	inside.read(text, depth+1)
 	f.found = inside.found
 }
@@ -255,9 +255,9 @@ func (f *finder) need(word shell.Word, script bool) {
 	case path.IsAbs(word.Text):
 		f.add(Needed{Path: word.Text, Name: word.Text, Script: script})
 	default:
-		within := path.Join(f.dir, word.Text)
-		if !strings.HasPrefix(within, "../") {
-			f.add(Needed{Path: within, Name: word.Text, Script: script})
+		inDir := path.Join(f.dir, word.Text)
+		if !strings.HasPrefix(inDir, "../") {
+			f.add(Needed{Path: inDir, Name: word.Text, Script: script})
 		}
 	}
 }
@@ -286,8 +286,8 @@ const (
 // none, or if it is not clear.
 func scriptOf(words []shell.Word) (script shell.Word, inline, ok bool) {
 	name := called(words[0])
-	options, known := plainOptions[name]
-	if !known {
+	options, found := plainOptions[name]
+	if !found {
 		return shell.Word{}, false, false
 	}
 	args := words[1:]

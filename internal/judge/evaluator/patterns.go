@@ -35,40 +35,40 @@ var (
 // patterns returns the globs by which a program finds its tests, besides those of the table. A glob that matches
 // every file is left out, because then nothing could change.
 func (r *refs) patterns(dir, name string, args []shell.Word) (globs []string) {
-	o, has := owns[name]
-	if !has {
+	o, ok := owns[name]
+	if !ok {
 		return nil
 	}
-	var told []string
+	var extra []string
 	for i, w := range args {
 		option, value, joined := strings.Cut(w.Text, "=")
 		switch {
 		case joined && contains(o.options, option):
-			told = append(told, value)
+			extra = append(extra, value)
 		case i > 0 && contains(o.options, args[i-1].Text):
-			told = append(told, w.Text)
+			extra = append(extra, w.Text)
 		case o.files == pythonFiles.files:
 			if m := override().FindStringSubmatch(w.Text); m != nil {
-				told = append(told, m[1])
+				extra = append(extra, m[1])
 			}
 		}
 	}
 	for _, file := range strings.Fields(o.files) {
-		for _, at := range []string{r.relative(shell.Resolve(dir, file)), file} {
-			if !r.exists[at] {
+		for _, path := range []string{r.relative(shell.Resolve(dir, file)), file} {
+			if !r.exists[path] {
 				continue
 			}
-			for _, m := range o.setting().FindAllStringSubmatch(r.text(at), -1) {
-				told = append(told, m[1])
+			for _, m := range o.setting().FindAllStringSubmatch(r.text(path), -1) {
+				extra = append(extra, m[1])
 			}
 			break
 		}
 	}
-	for _, list := range told {
+	for _, list := range extra {
 		for _, glob := range pattern().FindAllString(list, -1) {
 			glob = strings.TrimPrefix(strings.TrimPrefix(glob, "<rootDir>/"), "**/")
-			every := strings.Trim(strings.TrimSuffix(path.Base(glob), path.Ext(glob)), "*") == ""
-			if strings.ContainsAny(glob, "()!\\") || every && !testFolder().MatchString(path.Dir(glob)) || !doublestar.ValidatePattern(glob) {
+			anyName := strings.Trim(strings.TrimSuffix(path.Base(glob), path.Ext(glob)), "*") == ""
+			if strings.ContainsAny(glob, "()!\\") || anyName && !testFolder().MatchString(path.Dir(glob)) || !doublestar.ValidatePattern(glob) {
 				continue
 			}
 			globs = append(globs, glob)

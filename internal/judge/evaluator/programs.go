@@ -51,15 +51,15 @@ var unplain = lazyregexp.New(`(?m)PATH|SHELL|MAKEFLAGS|IGNORE|RECIPEPREFIX|^\s*-
 
 // runsSurely reports whether the recipes of a target, and of those before it, run in any case.
 func (r recipes) runsSurely(target string, exists func(file string) bool) bool {
-	one := r.targets[target]
-	if one == nil {
+	item := r.targets[target]
+	if item == nil {
 		return true
 	}
 	delete(r.targets, target) // it is looked at once
 	if !r.phony[target] && exists(target) {
 		return false
 	}
-	return !slices.ContainsFunc(one.before, func(name string) bool { return !r.runsSurely(name, exists) })
+	return !slices.ContainsFunc(item.before, func(name string) bool { return !r.runsSurely(name, exists) })
 }
 
 // Scripted returns the programs that a call of npm, pnpm or yarn needs for a script of package.json, and for the
@@ -79,15 +79,15 @@ func Scripted(command string, read func(file string) string) []string {
 
 // follow returns the programs that targets need, and those that run before them. It takes each target out of all, so that
 // none is read twice.
-func follow(all recipes, targets ...string) (names []string) {
+func follow(found recipes, targets ...string) (names []string) {
 	for _, target := range targets {
-		one := all.targets[target]
-		if one == nil {
+		item := found.targets[target]
+		if item == nil {
 			continue
 		}
-		delete(all.targets, target)
-		names = appendNew(names, follow(all, one.before...))
-		for _, command := range one.commands { // each has a shell of its own
+		delete(found.targets, target)
+		names = appendNew(names, follow(found, item.before...))
+		for _, command := range item.commands { // each has a shell of its own
 			names = appendNew(names, find(command, finder{outside: true}).Programs)
 		}
 	}
@@ -95,8 +95,8 @@ func follow(all recipes, targets ...string) (names []string) {
 }
 
 // appendNew appends the names that are not there yet.
-func appendNew(names, more []string) []string {
-	for _, name := range more {
+func appendNew(names, added []string) []string {
+	for _, name := range added {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

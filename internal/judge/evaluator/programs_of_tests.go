@@ -29,8 +29,8 @@ var cSource = lazyregexp.New(`\.(?:c|cc|cpp|cxx|c\+\+|m|h|hh|hpp|hxx)$`)
 // programsOfTests seals what a runner builds for its tests: of a program whose name has "test" in it the sources that have
 // so too, or its only one. It also seals the scripts and data that the command of a test names.
 func (r *refs) programsOfTests(name string) {
-	b, has := builders[name]
-	if !has {
+	b, ok := builders[name]
+	if !ok {
 		return
 	}
 	test := func(name string) bool { return strings.Contains(strings.ToLower(name), "test") }
@@ -41,8 +41,8 @@ func (r *refs) programsOfTests(name string) {
 		text, _ := r.once(file, name, 0)
 		named := func(words string) (files []string) {
 			for _, word := range pattern().FindAllString(words, -1) {
-				if at := shell.Resolve(path.Dir(file), sourceFolder().ReplaceAllString(word, "")); r.exists[at] {
-					files = append(files, at)
+				if place := shell.Resolve(path.Dir(file), sourceFolder().ReplaceAllString(word, "")); r.exists[place] {
+					files = append(files, place)
 				}
 			}
 			return files

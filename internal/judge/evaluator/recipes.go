@@ -27,14 +27,14 @@ type recipes struct {
 	phony map[string]bool
 }
 
-func (all *recipes) add(name string) *recipe {
-	if all.targets[name] == nil {
-		all.targets[name] = &recipe{}
+func (rs *recipes) add(name string) *recipe {
+	if rs.targets[name] == nil {
+		rs.targets[name] = &recipe{}
 	}
-	if all.first == "" && !strings.HasPrefix(name, ".") && !strings.Contains(name, "%") {
-		all.first = name
+	if rs.first == "" && !strings.HasPrefix(name, ".") && !strings.Contains(name, "%") {
+		rs.first = name
 	}
-	return all.targets[name]
+	return rs.targets[name]
 }
 
 // readRecipes has a reader for each program whose file is read. For other programs only the file is sealed.
@@ -55,29 +55,29 @@ func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) 
 	if text == "" {
 		return
 	}
-	all := read(text)
-	for _, name := range all.include { // includes are followed one level deep
-		at := r.relative(shell.Resolve(dir, name))
+	found := read(text)
+	for _, name := range found.include { // includes are followed one level deep
+		path := r.relative(shell.Resolve(dir, name))
 		if contains("make gmake", program) && !strings.Contains(name, "$") {
-			r.remade(at)
+			r.remade(path)
 		}
 		if strings.ContainsAny(name, "*?[") && !strings.Contains(name, "$") {
 			r.group(dir, name, Group{There: true, New: true})
 		} else if !strings.Contains(name, "$") {
-			r.group("", shell.EscapeGlob(at), Group{New: true})
+			r.group("", shell.EscapeGlob(path), Group{New: true})
 		}
-		if strings.Contains(name, "$") || !r.exists[at] {
+		if strings.Contains(name, "$") || !r.exists[path] {
 			r.unread[file+": include "+shortened(name)] = true
 			continue
 		}
-		r.mark(at)
-		more := read(r.text(at))
-		for name, one := range more.targets {
-			have := all.add(name)
-			have.before, have.commands = slices.Concat(have.before, one.before), slices.Concat(have.commands, one.commands)
+		r.mark(path)
+		included := read(r.text(path))
+		for name, item := range included.targets {
+			have := found.add(name)
+			have.before, have.commands = slices.Concat(have.before, item.before), slices.Concat(have.commands, item.commands)
 		}
-		maps.Copy(all.phony, more.phony)
-		all.unknown = all.unknown || more.unknown || len(more.include) > 0
+		maps.Copy(found.phony, included.phony)
+		found.unknown = found.unknown || included.unknown || len(included.include) > 0
 	}
 	var names []string
 	for _, w := range args {
@@ -94,17 +94,17 @@ func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) 
 	case contains("npm pnpm yarn bun composer", program) && len(names) > 0: // the rest are arguments of the script
 		names = stages(program, names[0])
 	case len(names) == 0:
-		names = []string{all.first}
+		names = []string{found.first}
 	}
-	known := false
+	ok := false
 	for _, name := range names {
-		known = r.target(all, file, dir, name, depth) || known
+		ok = r.target(found, file, dir, name, depth) || ok
 	}
-	if !known && contains("pnpm yarn", program) { // the name is a program of a package
+	if !ok && contains("pnpm yarn", program) { // the name is a program of a package
 		r.within(func() { r.run(shell.Command{Dir: dir, Words: args, All: args}, args, depth+1) })
 		return
 	}
-	if !known && len(args) > 0 {
+	if !ok && len(args) > 0 {
 		r.unread[file+": "+shortened(strings.TrimPrefix(names[0], "pre"))] = true
 	}
 }
@@ -121,45 +121,45 @@ func stages(program, script string) []string {
 func (r *refs) workspaces(dir string, words []shell.Word, depth int) {
 	dir = path.Clean(dir)
 	for _, file := range r.files {
-		at := path.Dir(file)
-		if path.Base(file) != "package.json" || at == dir || dir != "." && !strings.HasPrefix(at, dir+"/") || slices.Contains(strings.Split(at, "/"), "node_modules") {
+		place := path.Dir(file)
+		if path.Base(file) != "package.json" || place == dir || dir != "." && !strings.HasPrefix(place, dir+"/") || slices.Contains(strings.Split(place, "/"), "node_modules") {
 			continue
 		}
 		r.mark(file)
-		all := packageScripts(r.text(file))
+		found := packageScripts(r.text(file))
 		for _, w := range words {
 			for _, name := range []string{"pre" + w.Text, w.Text, "post" + w.Text} {
-				r.target(all, file, at, name, depth)
+				r.target(found, file, place, name, depth)
 			}
 		}
 	}
 }
 
 // target follows one target and its prerequisites. It reports whether the target exists.
-func (r *refs) target(all recipes, file, dir, name string, depth int) bool {
-	one := all.targets[name]
+func (r *refs) target(found recipes, file, dir, name string, depth int) bool {
+	item := found.targets[name]
 	key := "target " + file + "\x00" + name
-	if one == nil || r.looked[key] {
-		return one != nil
+	if item == nil || r.looked[key] {
+		return item != nil
 	}
 	r.looked[key] = true
 	if depth > maxNesting {
 		r.unread[file+": "+shortened(name)] = true
 		return true
 	}
-	if all.phony != nil && !all.phony[name] {
+	if found.phony != nil && !found.phony[name] {
 		r.made(dir, name)
 	}
-	for _, before := range one.before {
-		if all.phony != nil && all.targets[before] == nil {
-			r.made(dir, before)
+	for _, dependency := range item.before {
+		if found.phony != nil && found.targets[dependency] == nil {
+			r.made(dir, dependency)
 		}
-		if !r.target(all, file, dir, before, depth+1) && all.unknown && !r.exists[r.relative(shell.Resolve(dir, before))] {
-			r.unread[file+": "+shortened(before)] = true
+		if !r.target(found, file, dir, dependency, depth+1) && found.unknown && !r.exists[r.relative(shell.Resolve(dir, dependency))] {
+			r.unread[file+": "+shortened(dependency)] = true
 		}
 	}
 	r.within(func() {
-		for _, command := range one.commands {
+		for _, command := range item.commands {
 			for _, c := range shell.Read(command, dir, nil) {
 				if c.Loose || len(c.Words) > 0 && (c.Words[0].Unknown || c.Words[0].Glob) {
 					r.unread[file+": "+shortened(command)] = true
@@ -182,12 +182,12 @@ var (
 
 // makeRecipes reads a Makefile: its rules, and the variables that are plain text.
 func makeRecipes(text string) recipes {
-	all := recipes{targets: map[string]*recipe{}, phony: map[string]bool{}}
+	found := recipes{targets: map[string]*recipe{}, phony: map[string]bool{}}
 	value := map[string]string{"MAKE": "make", "CC": "cc", "CXX": "c++", "AR": "ar", "RM": "rm -f", "SHELL": "sh"}
 	expand := func(s string) string {
 		for range 5 { // a variable may contain others
 			s = makeUse().ReplaceAllStringFunc(s, func(use string) string {
-				if v, known := value[use[2:len(use)-1]]; known && len(s) < shell.MaxCommand {
+				if v, ok := value[use[2:len(use)-1]]; ok && len(s) < shell.MaxCommand {
 					return v
 				}
 				return use
@@ -209,7 +209,7 @@ func makeRecipes(text string) recipes {
 		}
 		line = strings.TrimSpace(strings.Split(line+" ", " #")[0])
 		if m := makeInclude().FindStringSubmatch(line); m != nil {
-			all.include = append(all.include, strings.Fields(expand(m[1]))...)
+			found.include = append(found.include, strings.Fields(expand(m[1]))...)
 		} else if m := makeVariable().FindStringSubmatch(line); m != nil {
 			if m[2] == "+" && value[m[1]] != "" {
 				m[3] = value[m[1]] + " " + m[3]
@@ -217,34 +217,34 @@ func makeRecipes(text string) recipes {
 			value[m[1]] = m[3]
 		} else if m := makeRule().FindStringSubmatch(line); m != nil {
 			in = nil
-			before, inline, _ := strings.Cut(expand(m[2]), ";")
+			prerequisites, inline, _ := strings.Cut(expand(m[2]), ";")
 			for name := range strings.FieldsSeq(expand(m[1])) {
 				if name == ".PHONY" {
-					for target := range strings.FieldsSeq(before) {
-						all.phony[target] = true
+					for target := range strings.FieldsSeq(prerequisites) {
+						found.phony[target] = true
 					}
 					continue
 				}
-				all.unknown = all.unknown || strings.ContainsAny(name, "%$")
-				one := all.add(name)
-				one.before = append(one.before, strings.Fields(before)...)
-				in = append(in, one)
+				found.unknown = found.unknown || strings.ContainsAny(name, "%$")
+				item := found.add(name)
+				item.before = append(item.before, strings.Fields(prerequisites)...)
+				in = append(in, item)
 			}
 			if inline != "" {
 				commands = append(commands, command{in, inline})
 			}
 		} else if strings.HasPrefix(line, "$(") || strings.HasPrefix(line, "define") {
-			all.unknown = true
+			found.unknown = true
 		}
 	}
 	for _, c := range commands { // variables have the values that they have at the end of the file
 		command := strings.TrimLeft(strings.TrimSpace(c.text), "@-+ ")
 		command = strings.ReplaceAll(makeFunctions(expand(command)), "$$", "$")
-		for _, one := range c.to {
-			one.commands = append(one.commands, command)
+		for _, item := range c.to {
+			item.commands = append(item.commands, command)
 		}
 	}
-	return all
+	return found
 }
 
 // makeFunctions replaces what only make knows by a variable that the shell does not know, and $(shell x) by $(x).
@@ -289,68 +289,68 @@ var (
 )
 
 func justRecipes(text string) recipes {
-	all := recipes{targets: map[string]*recipe{}}
+	found := recipes{targets: map[string]*recipe{}}
 	value := map[string]string{}
-	var in *recipe
+	var current *recipe
 	for _, line := range strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n") {
 		if strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") {
-			if in != nil {
-				in.commands = append(in.commands, strings.TrimLeft(strings.TrimSpace(line), "@-"))
+			if current != nil {
+				current.commands = append(current.commands, strings.TrimLeft(strings.TrimSpace(line), "@-"))
 			}
 			continue
 		}
 		if m := justVariable().FindStringSubmatch(line); m != nil {
 			value[m[1]] = m[2]
 		} else if m := justInclude().FindStringSubmatch(line); m != nil {
-			all.include = append(all.include, m[1])
+			found.include = append(found.include, m[1])
 		} else if m := justRule().FindStringSubmatch(line); m != nil {
-			in = all.add(m[1])
+			current = found.add(m[1])
 			for word := range strings.FieldsSeq(m[2]) {
-				in.before = append(in.before, strings.Trim(word, "()&"))
+				current.before = append(current.before, strings.Trim(word, "()&"))
 			}
 		}
 	}
-	for _, one := range all.targets {
-		for i, command := range one.commands {
+	for _, item := range found.targets {
+		for i, command := range item.commands {
 			command = justUse().ReplaceAllStringFunc(command, func(use string) string {
-				if v, known := value[strings.Trim(use, "{} ")]; known {
+				if v, ok := value[strings.Trim(use, "{} ")]; ok {
 					return v
 				}
 				return use
 			})
-			one.commands[i] = justAny().ReplaceAllString(command, "$$_just")
+			item.commands[i] = justAny().ReplaceAllString(command, "$$_just")
 		}
-		if len(one.commands) > 0 && strings.HasPrefix(one.commands[0], "#!") { // a single script, in any language
-			how := language("", "", one.commands[0])
-			one.commands = []string{strings.Join(one.commands[1:], "\n")}
-			if !shells[how] {
-				one.commands = []string{"$_" + how}
+		if len(item.commands) > 0 && strings.HasPrefix(item.commands[0], "#!") { // a single script, in any language
+			lang := language("", "", item.commands[0])
+			item.commands = []string{strings.Join(item.commands[1:], "\n")}
+			if !shells[lang] {
+				item.commands = []string{"$_" + lang}
 			}
 		}
 	}
-	return all
+	return found
 }
 
 // packageScripts reads the scripts of package.json and composer.json.
 func packageScripts(text string) recipes {
-	all := recipes{targets: map[string]*recipe{}}
+	found := recipes{targets: map[string]*recipe{}}
 	var manifest struct {
 		Scripts map[string]json.RawMessage `json:"scripts"`
 	}
 	_ = json.Unmarshal([]byte(text), &manifest) // a file that is not JSON has no scripts
 	for name, script := range manifest.Scripts {
-		one := all.add(name)
+		item := found.add(name)
 		var command string
 		if json.Unmarshal(script, &command) == nil {
-			one.commands = []string{command}
+			item.commands = []string{command}
 			continue
 		}
-		_ = json.Unmarshal(script, &one.commands) // composer allows lists
-		for i, command := range one.commands {
-			if other, ok := strings.CutPrefix(command, "@"); ok && path.Base(other) == other {
-				one.before, one.commands[i] = append(one.before, other), ":"
+		_ = json.Unmarshal(script, &item.commands) // composer allows lists
+		for i, command := range item.commands {
+			if bare, ok := strings.CutPrefix(command, "@"); ok && path.Base(bare) == bare {
+				item.before, item.commands[i] = append(item.before, bare), ":"
 			}
 		}
 	}
-	return all
+	return found
 }

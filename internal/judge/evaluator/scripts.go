@@ -116,9 +116,9 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 		return
 	}
 	first, args := words[0], words[1:]
-	within := r.program
+	program := r.program
 	r.program = called(first)
-	defer func() { r.program = within }()
+	defer func() { r.program = program }()
 	if strings.Contains(first.Path, "/") {
 		if !r.reads(c.Dir, first, "", depth) {
 			if r.judges {
@@ -172,11 +172,11 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 			if !contains("-exec -execdir -ok -okdir", args[n].Text) {
 				continue
 			}
-			from := n + 1
-			for n = from; n < len(args) && args[n].Text != ";" && args[n].Text != "+"; {
+			start := n + 1
+			for n = start; n < len(args) && args[n].Text != ";" && args[n].Text != "+"; {
 				n++
 			}
-			r.run(c, args[min(from, n):n], depth+1)
+			r.run(c, args[min(start, n):n], depth+1)
 		}
 		return
 	case "go":
@@ -186,8 +186,8 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 		r.workspaces(c.Dir, args, depth)
 		return
 	}
-	if in, ok := interpreters[name]; ok || first.Unknown { // $(RUNNER) tools/check.sh
-		r.interpret(c, name, in, args, depth)
+	if interp, ok := interpreters[name]; ok || first.Unknown { // $(RUNNER) tools/check.sh
+		r.interpret(c, name, interp, args, depth)
 	}
 }
 
@@ -199,20 +199,20 @@ func (r *refs) built(program shell.Word) {
 		return
 	}
 	for _, file := range r.files {
-		if source, is := strings.CutPrefix(path.Base(file), name+"."); is && contains("c cc cpp cxx c++ m rs", source) {
+		if source, ok := strings.CutPrefix(path.Base(file), name+"."); ok && contains("c cc cpp cxx c++ m rs", source) {
 			r.mark(file)
 		}
 	}
 }
 
 // interpret seals what an interpreter runs.
-func (r *refs) interpret(c shell.Command, name string, in interpreter, args []shell.Word, depth int) {
+func (r *refs) interpret(c shell.Command, name string, interp interpreter, args []shell.Word, depth int) {
 	for n := 0; n < len(args); n++ {
 		w := args[n]
 		option, value, joined := strings.Cut(w.Path, "=")
 		switch {
-		case n == 0 && len(in.skip) > 0 && w.Text == in.skip[0]:
-		case contains(in.loads, option):
+		case n == 0 && len(interp.skip) > 0 && w.Text == interp.skip[0]:
+		case contains(interp.loads, option):
 			if joined {
 				w.Path = value
 			} else if n++; n < len(args) {
@@ -221,7 +221,7 @@ func (r *refs) interpret(c shell.Command, name string, in interpreter, args []sh
 			if r.file(c.Dir, w) == nil {
 				r.free(c.Dir, w)
 			}
-		case contains(in.inline, w.Text) || shells[name] && commandOption().MatchString(w.Text):
+		case contains(interp.inline, w.Text) || shells[name] && commandOption().MatchString(w.Text):
 			if n+1 < len(args) && shells[name] {
 				r.scripts(args[n+1].Text, c.Dir, c.Env, depth+1)
 			} else if n+1 < len(args) && r.judges {
@@ -245,21 +245,21 @@ func (r *refs) interpret(c shell.Command, name string, in interpreter, args []sh
 			}
 			return
 		case strings.HasPrefix(w.Text, "-") && w.Text != "-":
-		case in.program:
+		case interp.program:
 			return // program text, or data if the program was loaded from a file
 		case r.reads(c.Dir, w, name, depth):
 			return // the rest are arguments of the script
 		case name == "source" || name == ".":
 			r.free(c.Dir, w)
 			return
-		case in.entry != "" && !w.Unknown && r.reads(c.Dir, shell.Word{Path: path.Join(w.Path, in.entry)}, name, depth):
-			if in.entry == "index.js" { // a manifest may name another file
+		case interp.entry != "" && !w.Unknown && r.reads(c.Dir, shell.Word{Path: path.Join(w.Path, interp.entry)}, name, depth):
+			if interp.entry == "index.js" { // a manifest may name another file
 				r.group(shell.Resolve(c.Dir, w.Path), "package.json", Group{There: true, New: true})
 			}
 			return
 		}
 	}
-	if in.program {
+	if interp.program {
 		return
 	}
 	for _, w := range c.Stdin { // sh <x
@@ -276,15 +276,15 @@ func (r *refs) interpret(c shell.Command, name string, in interpreter, args []sh
 
 // fed seals the files whose text a shell may get as commands from other programs: cat x | sh.
 func (r *refs) fed(c shell.Command, depth int) {
-	for _, from := range c.Feeds[:min(len(c.Feeds), maxNesting)] {
-		for _, w := range from.Words {
-			r.file(from.Dir, w)
+	for _, feed := range c.Feeds[:min(len(c.Feeds), maxNesting)] {
+		for _, w := range feed.Words {
+			r.file(feed.Dir, w)
 		}
-		if from.Here != "" {
-			r.scripts(from.Here, from.Dir, from.Env, depth+1)
+		if feed.Here != "" {
+			r.scripts(feed.Here, feed.Dir, feed.Env, depth+1)
 		}
 		if depth < maxNesting {
-			r.fed(from, depth+1)
+			r.fed(feed, depth+1)
 		}
 	}
 }
