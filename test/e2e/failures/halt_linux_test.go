@@ -12,9 +12,9 @@ import (
 	"pawl/test/harness/world"
 )
 
-// E15: a halt ends a loop where nobody can answer. Whoever runs it finds the end when it can go on, and records it: no agent
+// a halt ends a loop where nobody can answer. Whoever runs it finds the end when it can go on, and records it: no agent
 // is called again.
-func TestE15_AHaltWhereNoEngineAnswers(t *testing.T) {
+func TestAHaltWhereNoEngineAnswers(t *testing.T) {
 	cases := map[string]func(w *world.World, pid int) (mend func()){
 		"the engine is stopped": func(w *world.World, pid int) func() {
 			require.NoError(w.T, syscall.Kill(pid, syscall.SIGSTOP))
