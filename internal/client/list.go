@@ -333,6 +333,7 @@ func addEnd(r *launch.Row, end *unreportedEnd) {
 		return
 	}
 	r.Status, r.Reason = string(end.Status), end.Reason
+	r.Refused = end.Status == loop.Failed && refused(r.Iteration, end.Code)
 	r.Gate, r.Gates, r.EndedAt = "", 0, utc(end.at)
 }
 

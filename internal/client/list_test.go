@@ -259,12 +259,28 @@ func TestALoopThatWasCutOffWhileItOpenedIsSaidToOpen(t *testing.T) {
 	crew := enrolled("crew")
 	crew.Kind, crew.Branch = "steward", ""
 	require.NoError(t, hostrecord.Write(c.Home, crew))
+	noted := map[string]hostrecord.End{
+		"unready": {Run: "run-unready", Status: "failed", Code: fault.PreconditionFailed, Reason: "no agent", Time: time.Now()},
+		"stopped": {Run: "run-stopped", Status: "halted", Code: fault.Cancelled, Reason: "halted", Time: time.Now()},
+	}
+	for id, end := range noted {
+		r := enrolled(id)
+		r.Closed = true
+		require.NoError(t, hostrecord.Write(c.Home, r))
+		require.NoError(t, hostrecord.NoteEnd(c.Home, r, end))
+	}
 	rows, err := c.Kept(t.Context())
 	require.NoError(t, err)
-	status, trouble := map[string]string{}, map[string]string{}
+	status, trouble, refused := map[string]string{}, map[string]string{}, []string{}
 	for _, r := range rows {
-		status[r.Loop], trouble[r.Loop] = r.Status, r.Trouble
+		if _, ok := noted[r.Loop]; !ok {
+			status[r.Loop], trouble[r.Loop] = r.Status, r.Trouble
+		}
+		if r.Refused {
+			refused = append(refused, r.Loop)
+		}
 	}
+	require.ElementsMatch(t, []string{"closed", "unready"}, refused, "without an engine too, only --all lists them")
 	require.Contains(t, trouble["gone"], "refs/pawl-ledger/gone is missing from the store "+store)
 	require.Empty(t, trouble["closed"])
 	require.Equal(t, map[string]string{"cut": "opening", "crew": "opening", "lost": "unknown", "closed": "failed", "gone": "unknown"}, status, "what is closed without an entry was refused")
