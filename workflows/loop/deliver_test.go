@@ -259,6 +259,7 @@ func TestL1_TheGuardFollowsEveryWriteAndFix(t *testing.T) {
 	require.Equal(t, []string{"writer", "commit", "guard", "writer", "commit", "guard", "test", "fixer", "commit", "guard", "test"}, d.ran)
 	require.Equal(t, []string{"commit-1"}, d.reverts, "what the guard does not let pass is off the branch")
 	require.Equal(t, 2, d.asked[1].Attempt)
+	require.Equal(t, "change without a description", p.events(loop.IterationSucceeded)[0].Record.Description, "the agents said nothing, but changed something")
 	require.Equal(t, "default", p.final.LastGuard.Policy)
 	require.True(t, p.final.LastGuard.Passed)
 }

@@ -251,7 +251,7 @@ func (l *improve) modify(ctx workflow.Context, _ rules.Move) (rules.Move, error)
 	}
 	it, failed := &l.iteration, agentFailure(out)
 	said := metric.Description(cmp.Or(out.Description, it.idea))
-	it.description = cmp.Or(cmp.Or(said, failed), "change without a description")
+	it.description = cmp.Or(cmp.Or(said, failed), undescribed)
 	it.evidence, it.files, it.area, it.tree, it.metric = evidenceOf(out.Outcome), nil, "", "", nil
 	it.note, it.samples, it.metrics, it.evaluations, it.passing, it.flaky, it.vanished = "", nil, nil, 0, 0, nil, ""
 	return l.law().AfterWriter(failed != ""), nil
@@ -516,7 +516,7 @@ func (l *improve) blame(ctx workflow.Context, question rules.Move) (rules.Move, 
 
 // askAboutIdling asks a person whether the agent should be called again, although it seems not to work.
 func (l *improve) askAboutIdling(ctx workflow.Context) error {
-	ask := fmt.Sprintf("the agent changed nothing %d times in a row, in less than a second each time, so it seems not to work: read what it printed (`pawl transcript`), then answer %s", l.State().QuickNothings, rules.Retry)
+	ask := fmt.Sprintf("the agent changed nothing %d times in a row, in less than a second each time, so it seems not to work: see what it printed (`pawl log --transcript %d`)", l.State().QuickNothings, l.State().Iteration)
 	a, err := l.wait(ctx, loop.Gate{
 		Kind: loop.GateQuestion, Summary: ask, Choices: []string{rules.Retry, rules.HaltLoop}, Answers: []string{loop.MessageAnswer},
 	})

@@ -327,11 +327,23 @@ func (r *run) giveUp(ctx workflow.Context) error {
 	return r.settle(ctx, rules.Unfinished(rules.Interrupted))
 }
 
+// described returns what the iteration did, as its agents said it.
+func (it iteration) described() string {
+	unsaid := "nothing was changed"
+	if len(it.files) > 0 {
+		unsaid = undescribed
+	}
+	return cmp.Or(it.description, unsaid)
+}
+
+// undescribed is the description of a change of which no agent said anything.
+const undescribed = "change without a description"
+
 // recordOf returns the record of the iteration. Unmeasured, it has the reference metric (P7), if there is one.
 func (r *run) recordOf(ctx workflow.Context, m rules.Move) loop.Iteration {
 	s, it, now := r.State(), r.iteration, workflow.Now(ctx)
 	record := loop.Iteration{
-		N: s.Iteration, Description: cmp.Or(it.description, "nothing was changed"), Kept: m.Kept, Reason: m.Reason,
+		N: s.Iteration, Description: it.described(), Kept: m.Kept, Reason: m.Reason,
 		Commit: it.accepted, PhaseMs: maps.Clone(it.phaseMs), DurationMs: now.Sub(s.IterationStart).Milliseconds(), Attempts: s.Attempt,
 		Files: it.files, Evidence: it.evidence, EndedAt: now.UTC(), Metric: s.Best, Tree: it.tree, Note: it.note,
 		Suspicious: m.Kept && m.Suspicious, Flaky: it.flaky, Metrics: it.metrics.Values(), Agent: strings.Join(it.agents, ", "),
