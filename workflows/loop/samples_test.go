@@ -279,7 +279,7 @@ func TestA1_TheContractSaysWhatTheNoiseMeans(t *testing.T) {
 		}, time.Second)
 	})
 	require.Nil(t, p.err)
-	require.Contains(t, gate.Summary, "the metric is noisy: one evaluation varies by")
+	require.Contains(t, gate.Summary, "the metric is noisy: it varies by")
 	var warned []string
 	for _, e := range p.ledger {
 		if e.Type == loop.Warned {

@@ -102,7 +102,7 @@ func requested(st loop.State) (lines []string) {
 		case st.PauseAt != loop.PauseNow:
 			line += " before the next " + st.PauseAt
 		case st.Gate != nil:
-			line += " once the loop works again"
+			line += " if the loop goes on"
 		}
 		lines = append(lines, line+Around(", by ", Clean(st.PausedBy), ""))
 	}

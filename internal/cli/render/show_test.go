@@ -44,7 +44,7 @@ func TestShowSaysWhatIsRequested(t *testing.T) {
 	require.Contains(t, style.State(kind.Improve, st, now), "requested     a pause before the next iteration, by ann\n")
 	diff, pause := gates()["contract"], gates()["pause"]
 	st.PauseAt, st.Gate = loop.PauseNow, &diff
-	require.Contains(t, style.State(kind.Improve, st, now), "requested     a pause once the loop works again, by ann\n")
+	require.Contains(t, style.State(kind.Improve, st, now), "requested     a pause if the loop goes on, by ann\n")
 	st.Gate = &pause
 	require.NotContains(t, style.State(kind.Improve, st, now), "requested", "it is paused")
 	st.Guidance = []loop.Note{{Text: "try the lexer"}, {Text: "and the parser"}}

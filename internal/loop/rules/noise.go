@@ -26,8 +26,8 @@ func Noise(s stats.Sampler, sp spec.Spec, each time.Duration) Noisy {
 		return Noisy{Says: fmt.Sprintf("the metric has not varied; one evaluation takes %s. A change is kept after %d evaluations of it, and evaluated at most %d times", lasting(each), stats.LeastSamples, rules.MaxSamples)}
 	}
 	n := Noisy{Says: fmt.Sprintf(
-		"the metric is noisy: one evaluation varies by %s (one standard deviation) and takes %s. Each change is compared with the code before it, and evaluated at most %d times. To show an improvement of %s takes about %d evaluations of the change",
-		amountOf(sigma, unit), lasting(each), rules.MaxSamples, amountOf(r.Delta, r.Unit), r.Samples,
+		"the metric is noisy: it varies by %s from run to run (one standard deviation), and a run takes %s. About %d runs show whether a change improves it by %s; a change is run at most %d times",
+		amountOf(sigma, unit), lasting(each), r.Samples, amountOf(r.Delta, r.Unit), rules.MaxSamples,
 	)}
 	if r.TooNoisy {
 		n.Warnings = append(n.Warnings, fmt.Sprintf(
@@ -51,14 +51,14 @@ func Spread(s stats.Sampler, sp spec.Spec) string {
 	sigma, unit := s.Sigma()
 	r := s.Resolve(rules)
 	if sigma == 0 {
-		return fmt.Sprintf("± 0; a change is evaluated %d to %d times", stats.LeastSamples, rules.MaxSamples)
+		return fmt.Sprintf("± 0; a change is run %d to %d times", stats.LeastSamples, rules.MaxSamples)
 	}
 
-	spread := "± " + amountOf(sigma, unit) + " an evaluation; "
+	spread := "± " + amountOf(sigma, unit) + " from run to run; "
 	if r.TooNoisy {
-		return spread + fmt.Sprintf("%d evaluations of a change, the most, show no less than %s", rules.MaxSamples, amountOf(r.Smallest, r.Unit))
+		return spread + fmt.Sprintf("even %d runs of a change can't show an improvement below %s", rules.MaxSamples, amountOf(r.Smallest, r.Unit))
 	}
-	return spread + fmt.Sprintf("about %d of a change show an improvement of %s", r.Samples, amountOf(r.Delta, r.Unit))
+	return spread + fmt.Sprintf("about %d runs show whether a change improves it by %s", r.Samples, amountOf(r.Delta, r.Unit))
 }
 
 // Told returns what an agent is told about a metric that varies, and about how large an improvement has to be.

@@ -43,7 +43,7 @@ func pause(s loop.State, m loop.Message) (Reply, error) {
 	}
 	text := pauses[n].text
 	if m.Choice == loop.PauseNow && s.Gate != nil { // its answer may end the loop
-		text += " once the loop works again"
+		text += " if the loop goes on"
 	}
 	reply := received(loop.MessagePause, m, text, "")
 	reply.Events[0].How = m.Choice

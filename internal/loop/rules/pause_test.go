@@ -91,7 +91,7 @@ func TestAStewardIsToldWhatItsLoopHasSpent(t *testing.T) {
 // Its answer may end the loop, as an approval does.
 func TestAPauseWhileAGateIsOpenIsNotPromisedAtOnce(t *testing.T) {
 	s := loop.State{Status: loop.Waiting, Gate: &loop.Gate{ID: "diff-7", Kind: loop.GateDiff}}
-	for choice, want := range map[string]string{loop.PauseNow: "pausing once the loop works again", loop.PauseStep: "pausing before the next step"} {
+	for choice, want := range map[string]string{loop.PauseNow: "pausing if the loop goes on", loop.PauseStep: "pausing before the next step"} {
 		reply, err := rules.Answer(s, valid, loop.MessagePause, loop.Message{Choice: choice})
 		require.NoError(t, err)
 		require.Equal(t, want, reply.Text)

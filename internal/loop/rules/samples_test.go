@@ -145,20 +145,20 @@ func TestP6_TheNewHeadIsMeasuredWhereSomethingIsStillComparedWithIt(t *testing.T
 func TestA1_WhatNoiseMeansIsSaidInNumbers(t *testing.T) {
 	r := sampled(t, "")
 	quiet := rules.Noise(stats.Start(r.Samples, twelve), noisySpec(t, ""), 1500*time.Millisecond)
-	require.Regexp(t, `^the metric is noisy: one evaluation varies by \d\.\d+ % \(one standard deviation\) and takes 1\.5s\. .* evaluated at most 32 times\. To show an improvement of \d\.\d+ % takes about \d+ evaluations of the change$`, quiet.Says)
+	require.Regexp(t, `^the metric is noisy: it varies by \d\.\d+ % from run to run \(one standard deviation\), and a run takes 1\.5s\. About \d+ runs show whether a change improves it by \d\.\d+ %; a change is run at most 32 times$`, quiet.Says)
 	require.Empty(t, quiet.Warnings)
 
 	const fine = `,"minDelta":"0.01%"`
 	loud := rules.Noise(stats.Start(sampled(t, fine).Samples, twelve), noisySpec(t, fine), time.Second)
-	require.Regexp(t, `^± \d\.\d+ % an evaluation; about \d+ of a change show an improvement of \d\.\d+ %$`, rules.Spread(stats.Start(r.Samples, twelve), noisySpec(t, "")))
-	require.Regexp(t, `^± \d\.\d+ % an evaluation; 32 evaluations of a change, the most, show no less than \d\.\d+ %$`, rules.Spread(stats.Start(sampled(t, fine).Samples, twelve), noisySpec(t, fine)))
+	require.Regexp(t, `^± \d\.\d+ % from run to run; about \d+ runs show whether a change improves it by \d\.\d+ %$`, rules.Spread(stats.Start(r.Samples, twelve), noisySpec(t, "")))
+	require.Regexp(t, `^± \d\.\d+ % from run to run; even 32 runs of a change can't show an improvement below \d\.\d+ %$`, rules.Spread(stats.Start(sampled(t, fine).Samples, twelve), noisySpec(t, fine)))
 	require.Len(t, loud.Warnings, 2, "%v", loud.Warnings)
 	require.Contains(t, loud.Warnings[0], "an improvement of 0.01 % can't be shown within verify.maxSamples (32)")
 	require.Contains(t, loud.Warnings[1], "limits.activeTime is 10m:")
 
 	steady := stats.Start(rules.ImproveOf(noisySpec(t, ""), 5).Samples, slices.Repeat(twelve[:1], 12))
 	require.Equal(t, "the metric has not varied; one evaluation takes 1s. A change is kept after 3 evaluations of it, and evaluated at most 32 times", rules.Noise(steady, noisySpec(t, ""), time.Second).Says)
-	require.Equal(t, "± 0; a change is evaluated 3 to 32 times", rules.Spread(steady, noisySpec(t, "")))
+	require.Equal(t, "± 0; a change is run 3 to 32 times", rules.Spread(steady, noisySpec(t, "")))
 	require.NotContains(t, rules.Told(steady, noisySpec(t, "")), "improvement of 0")
 }
 
