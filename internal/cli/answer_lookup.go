@@ -37,7 +37,7 @@ func (a *app) lookUp(ctx context.Context, s *session, id, question string, m loo
 	case state.Gate == nil:
 		return m, client.Loop.Naming(id, fault.New(fault.GateClosed, "no gate is open: there is nothing to approve"))
 	}
-	a.showGate(ctx, s, state)
+	a.showGate(ctx, s, state, true)
 	m.Hash, m.Gate = state.Gate.Hash, state.Gate.ID
 	var seen *patch
 	if state.Gate.OffersDiff() {
@@ -63,14 +63,16 @@ func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch,
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case line := <-a.typed:
-			if about != nil && a.reads(ctx, s, id, *about, line) {
+			if about != nil && a.readsChange(ctx, s, id, *about, line) {
 				if a.reading == nil {
 					a.askNow(question + choices)
 				}
 				continue
 			}
 			if a.readsContract(line) {
-				a.askNow(question + choices)
+				if a.reading == nil {
+					a.askNow(question + choices)
+				}
 				continue
 			}
 			switch typed := answered(line); {
@@ -115,13 +117,17 @@ func (a *app) listen() {
 	}
 }
 
-// showGate shows what waits, and the whole contract at a contract's gate.
-func (a *app) showGate(ctx context.Context, s *session, state loop.State) {
+// showGate shows what waits, and the contract at a contract's gate. It says how to answer, unless it is asked here.
+func (a *app) showGate(ctx context.Context, s *session, state loop.State, asked bool) {
 	style, g := a.screen.Style(), *state.Gate
 	if g.Kind == loop.GateContract {
 		if c, notes, err := s.contract(ctx, state.Loop); err == nil {
 			a.contract, a.notes = style.Contract(c), notes
-			a.screen.Print("\n" + style.ContractSummary(c, "all of it: pawl validate --full"))
+			whole := "all of it: pawl validate --full"
+			if asked {
+				whole = "" // the question says it
+			}
+			a.screen.Print("\n" + style.ContractSummary(c, whole))
 			if len(notes) > 0 {
 				a.screen.Print(style.Notes(notes))
 			}
@@ -132,6 +138,10 @@ func (a *app) showGate(ctx context.Context, s *session, state loop.State) {
 	}
 	if g.OffersDiff() {
 		a.summarise(ctx, s, state.Loop, patchOf(state))
+	}
+	if asked {
+		a.screen.Print("\n" + style.Asked(state.Loop, g))
+		return
 	}
 	now := a.deps.Now()
 	a.screen.Print("\n" + style.Gate(state.Loop, g, state.Ticking(now).Budget, now) + "\n")
@@ -184,15 +194,6 @@ func (a *app) summarise(ctx context.Context, s *session, id string, p patch) {
 		}
 		a.screen.Print(a.screen.Style().Hang(line, 5))
 	}
-}
-
-// readsContract shows the whole contract to a person who types v.
-func (a *app) readsContract(line string) bool {
-	if a.contract == "" || !slices.Contains([]string{"v", "view"}, answered(line)) {
-		return false
-	}
-	a.screen.Print("\n" + a.contract + "\n")
-	return true
 }
 
 // contract asks a loop for its contract, and for what a person wants to know before approving it. If the loop does not

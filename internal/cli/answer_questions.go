@@ -140,14 +140,16 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		f.send(ctx, loop.MessageReject, loop.Message{By: config.User(), Gate: g.ID, Note: strings.TrimSpace(line)})
 		return nil
 	}
-	if g.OffersDiff() && f.reads(ctx, f.s, f.id, patchOf(f.state), line) {
+	if g.OffersDiff() && f.readsChange(ctx, f.s, f.id, patchOf(f.state), line) {
 		if f.reading == nil {
 			f.ask()
 		}
 		return nil
 	}
 	if g.Kind == loop.GateContract && f.readsContract(line) {
-		f.ask()
+		if f.reading == nil {
+			f.ask()
+		}
 		return nil
 	}
 	name, m := reply(g, typed)

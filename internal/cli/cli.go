@@ -95,7 +95,7 @@ type app struct {
 	worker config.Worker
 	auth   auth.Wish   // for the engine that a command starts
 	typed  chan string // the lines of stdin, nil before the first question
-	// reading is the change that is asked about, while it is read.
+	// reading is the change or contract that is asked about, while it is read.
 	reading *pages
 	// contract is the whole text of the contract that is asked about.
 	contract string
@@ -393,7 +393,9 @@ func (a *app) explain(err error) {
 			a.screen.Print(a.hung("  " + render.Clean(p.String())))
 		}
 	case errors.As(err, &f):
-		a.say("%s (%s)", render.Clean(f.What), f.Code)
+		what, more, _ := strings.Cut(strings.TrimSpace(f.What), "\n")
+		a.say("%s (%s)", render.Clean(what), f.Code)
+		a.indent(more)
 		a.indent(f.Advice())
 	default:
 		what, more, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")

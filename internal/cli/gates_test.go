@@ -83,8 +83,7 @@ func TestABudgetIsExtendedByTheHashThatWasShown(t *testing.T) {
 	b := newBench(t, f)
 	b.atTerminal()
 	b.run(strings.NewReader("y\n"), "extend", "loop-1", "--limit", "iterations=20")
-	require.Contains(t, b.stderr.String(), "pawl extend loop-1 --limit iterations=6 --hash 0123456789abcdef")
-	require.Contains(t, b.stderr.String(), "Raise the limit? [y/N] ")
+	require.Contains(t, b.stderr.String(), "Waiting: the iterations are used up\nRaise the limit? [y/N] ")
 	require.Equal(t, testHash, f.taken()[0].m.Hash)
 }
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -100,7 +101,7 @@ func (a *app) page(write func(io.Writer) error) error {
 	return err
 }
 
-// pages are a change that is read at a question, page by page. A pager would compete for the terminal's input.
+// pages are a text that is read at a question, page by page. A pager would compete for the terminal's input.
 type pages struct {
 	lines []string
 	at    int
@@ -127,17 +128,37 @@ func (a *app) open(ctx context.Context, s *session, id string, p patch) *pages {
 		a.explain(err)
 		return nil
 	}
-	return &pages{lines: strings.SplitAfter(strings.TrimSuffix(text.String(), "\n"), "\n")}
+	return pagesOf(text.String())
 }
 
-// reads reports whether a line that is typed at a question is about reading the change: d opens it, Enter turns to its
-// next page, and any other line closes it. After the last page it is closed too.
-func (a *app) reads(ctx context.Context, s *session, id string, p patch, line string) bool {
+func pagesOf(text string) *pages {
+	return &pages{lines: strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")}
+}
+
+// readsChange reports whether a line that is typed at a question is about reading the change, which d opens.
+func (a *app) readsChange(ctx context.Context, s *session, id string, p patch, line string) bool {
+	return a.reads(line, []string{"d"}, func() *pages { return a.open(ctx, s, id, p) })
+}
+
+// readsContract reports whether a line that is typed at a question is about reading the whole contract, which v opens.
+func (a *app) readsContract(line string) bool {
+	if a.contract == "" {
+		return false
+	}
+	return a.reads(line, viewed, func() *pages { return pagesOf("\n" + a.contract + "\n") })
+}
+
+// viewed are the words that open a text other than a change.
+var viewed = []string{"v", "view"}
+
+// reads reports whether a line that is typed at a question is about reading a text: one of words opens it, Enter turns to
+// its next page, and any other line closes it. After the last page it is closed too.
+func (a *app) reads(line string, words []string, open func() *pages) bool {
 	switch typed := answered(line); {
-	case a.reading == nil && typed != "d":
+	case a.reading == nil && !slices.Contains(words, typed):
 		return false
 	case a.reading == nil:
-		a.reading = a.open(ctx, s, id, p)
+		a.reading = open()
 	case typed != "":
 		a.reading = nil
 	}
@@ -149,14 +170,25 @@ func (a *app) reads(ctx context.Context, s *session, id string, p patch, line st
 
 // turn shows the next page and reports whether there is another.
 func (a *app) turn(p *pages) bool {
-	end := min(len(p.lines), p.at+max(5, a.screen.Rows()-2))
-	a.screen.Print(strings.Join(p.lines[p.at:end], ""))
-	p.at = end
-	if end == len(p.lines) {
+	a.screen.Print(p.next(a.screen.Style(), max(5, a.screen.Rows()-2)))
+	if p.at == len(p.lines) {
 		return false
 	}
-	a.screen.Ask(fmt.Sprintf("-- line %d of %d; Enter: more, q: quit -- ", end, len(p.lines)))
+	a.screen.Ask(fmt.Sprintf("-- line %d of %d; Enter: more, q: quit -- ", p.at, len(p.lines)))
 	return true
+}
+
+// next returns the next page, which has at most that many rows on the screen, or one line.
+func (p *pages) next(style render.Style, rows int) string {
+	begin, used := p.at, 0
+	for p.at < len(p.lines) {
+		used += style.Rows(p.lines[p.at])
+		if used > rows && p.at > begin {
+			break
+		}
+		p.at++
+	}
+	return strings.Join(p.lines[begin:p.at], "")
 }
 
 var errTooLong = errors.New("too long")

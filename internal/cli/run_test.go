@@ -184,6 +184,24 @@ func TestRunAsksWhateverTheLoopAsks(t *testing.T) {
 	require.Equal(t, "continue", sent[2].name)
 }
 
+// TestAQuestionAskedHereNamesItsCommandsOnlyWhenNobodyAnswersIt: at a terminal the person answers in place.
+func TestAQuestionAskedHereNamesItsCommandsOnlyWhenNobodyAnswersIt(t *testing.T) {
+	b := newBench(t, asking())
+	b.atTerminal()
+	stdin, typist := io.Pipe()
+	go func() {
+		b.awaitStderr("and start? [y/n] ")
+		io.WriteString(typist, "y\n")
+		b.awaitStderr("  retry: try it again\n  halt: end the loop\nChoose retry or halt: ")
+		if strings.Contains(b.stderr.String(), "pawl answer") || strings.Contains(b.stderr.String(), "answered: ") {
+			t.Error(b.stderr.String())
+		}
+		typist.Close()
+	}()
+	require.Equal(t, 4, b.run(stdin, "run", b.spec()), b.stderr.String())
+	require.Contains(t, b.stderr.String(), "  pawl answer loop-1 retry\n  pawl answer loop-1 halt\n")
+}
+
 // awaitStderr waits until a text was written. A helper goroutine of the running command uses it, and it may not end
 // the test itself.
 func (b *bench) awaitStderr(text string) {

@@ -161,15 +161,19 @@ func (a *app) agrees(ctx context.Context, first firstSpec) error {
 	file := shell.Quote(nearest(first.path))
 	question := "Write " + file + " and commit it, nothing else? [y/N; v: show the file] "
 	for {
-		typed, err := a.asks(ctx, question)
+		if a.reading == nil {
+			a.askNow(question)
+		}
+		typed, err := a.awaits(ctx)
 		if err != nil {
 			return err
+		}
+		if a.reads(typed, viewed, func() *pages { return pagesOf("\n" + strings.TrimSpace(first.text) + "\n") }) {
+			continue
 		}
 		switch typed = answered(typed); {
 		case yes(typed):
 			return nil
-		case typed == "v" || typed == "view":
-			a.screen.Print("\n" + strings.TrimSpace(first.text) + "\n")
 		case typed == "" || no(typed):
 			return &leaving{code: exitInterrupted, why: "nothing was written. `pawl init` writes the spec for you to change"}
 		default:
@@ -180,8 +184,14 @@ func (a *app) agrees(ctx context.Context, first firstSpec) error {
 
 // asks asks a question, and returns the trimmed answer.
 func (a *app) asks(ctx context.Context, question string) (string, error) {
-	a.listen()
+	a.listen() // before the question: what was typed before it is dropped
 	a.askNow(question)
+	return a.awaits(ctx)
+}
+
+// awaits returns the trimmed answer to what was asked.
+func (a *app) awaits(ctx context.Context) (string, error) {
+	a.listen()
 	select {
 	case <-ctx.Done():
 		return "", context.Cause(ctx)

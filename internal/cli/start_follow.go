@@ -230,7 +230,11 @@ func (f *follower) knownHere(e loop.Event) bool {
 	if !f.terminal() || f.o.yes || f.o.watch {
 		return false
 	}
-	return e.Type == loop.LoopOpened || e.Type == loop.AutonomyStarted && e.By == config.User()
+	here := e.By == config.User()
+	if e.Answer != nil {
+		here = e.Answer.By == config.User()
+	}
+	return e.Type == loop.LoopOpened || here && (e.Type == loop.AutonomyStarted || e.Type == loop.GateClosed)
 }
 
 // showWarnings shows the warnings that no contract has shown.
@@ -447,7 +451,7 @@ func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 		return nil
 	}
 	f.screen.Still()
-	f.showGate(ctx, f.s, f.state)
+	f.showGate(ctx, f.s, f.state, f.terminal() && !f.o.watch)
 	f.showWarnings()
 	switch {
 	case f.o.watch:
@@ -467,7 +471,7 @@ func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 
 // nobody leaves a loop that waits for an answer when there is nobody to ask; why says why.
 func (f *follower) nobody(g loop.Gate, why string) error {
-	if g.Kind == loop.GateContract {
+	if g.Kind == loop.GateContract || f.terminal() { // the commands that answer it were not shown
 		f.screen.Print(f.screen.Style().Gate(f.id, g, f.budget(), f.deps.Now()))
 	}
 	next := "Answer as above"

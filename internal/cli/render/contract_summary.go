@@ -40,7 +40,7 @@ func (s Style) summaryLimit(rows []summaryRow) int {
 	}
 	for _, row := range rows {
 		if row.text == "" {
-			limit += len(row.lines)
+			limit += row.height()
 		}
 	}
 	return limit
@@ -63,37 +63,56 @@ type summaryRow struct {
 	width int
 }
 
+// height returns how many lines of the screen a row takes.
+func (r summaryRow) height() int { return height(r.lines, r.width) }
+
+// height returns how many lines of the screen some lines take: the terminal wraps an address that is too long for one.
+func height(lines []string, width int) int {
+	total := 0
+	for _, line := range lines {
+		total += max(1, (columns(strip(line))+width-1)/width)
+	}
+	return total
+}
+
 // fit shortens rows until they have at most limit lines: the longest one first, the lowest one of several.
 func fit(rows []summaryRow, limit int) {
-	total := 0
-	for _, row := range rows {
-		total += len(row.lines)
-	}
-	for ; total > limit; total-- {
-		longest := -1
+	for {
+		total, longest := 0, -1
 		for i, row := range rows {
-			if row.text == "" || len(row.lines) < 2 {
+			height := row.height()
+			total += height
+			if row.text == "" || height < 2 {
 				continue
 			}
-			if longest < 0 || len(row.lines) >= len(rows[longest].lines) {
+			if longest < 0 || height >= rows[longest].height() {
 				longest = i
 			}
 		}
-		if longest < 0 {
+		if total <= limit || longest < 0 {
 			return
 		}
-		rows[longest].shorten(len(rows[longest].lines) - 1)
+		rows[longest].shorten(rows[longest].height() - 1)
 	}
 }
 
 // shorten makes a row n lines long, if it is longer. What is cut ends in "…".
 func (r *summaryRow) shorten(n int) {
-	if len(r.lines) <= n {
+	if r.height() <= n {
 		return
 	}
 	tail := wrap(strings.TrimLeft(r.tail, " ;—"), r.width)
 	if r.tail == "" {
 		tail = nil
+	}
+	kept := wrapProse(r.text, r.width, r.width)
+	for len(kept) > 0 && height(kept, r.width) > n-len(tail) {
+		kept = kept[:len(kept)-1]
+	}
+	if len(kept) > 0 && columns(kept[len(kept)-1]) > r.width { // an address stays whole
+		kept[len(kept)-1] += " …"
+		r.lines = append(kept, tail...)
+		return
 	}
 	if len(tail) < n {
 		r.lines = append(cutLines(wrap(r.text, r.width), n-len(tail), r.width), tail...)
@@ -127,7 +146,7 @@ func (s Style) summaryRows(c Contract) (rows []summaryRow) {
 		if text == "" {
 			return
 		}
-		row := summaryRow{name: name, lines: wrap(text+tail, width), text: text, tail: tail, width: width}
+		row := summaryRow{name: name, lines: wrapProse(text+tail, width, width), text: text, tail: tail, width: width}
 		row.shorten(s.ofWidth(longestRow))
 		rows = append(rows, row)
 	}
@@ -136,11 +155,11 @@ func (s Style) summaryRows(c Contract) (rows []summaryRow) {
 		var lines []string
 		for _, text := range texts {
 			if text != "" {
-				lines = append(lines, wrap(text, width)...)
+				lines = append(lines, wrapProse(text, width, width)...)
 			}
 		}
 		if len(lines) > 0 {
-			rows = append(rows, summaryRow{name: name, lines: lines})
+			rows = append(rows, summaryRow{name: name, lines: lines, width: width})
 		}
 	}
 
@@ -238,9 +257,9 @@ const fewSealed = 3
 
 // sandboxRow is sandboxed as a row of a summary.
 func (s Style) sandboxRow(c Contract, width int) summaryRow {
-	row := summaryRow{name: "sandbox"}
+	row := summaryRow{name: "sandbox", width: width}
 	for _, line := range s.sandboxed(c.Claims, c.Lacks, c.Protections) {
-		row.lines = append(row.lines, wrap(line, width)...)
+		row.lines = append(row.lines, wrapProse(line, width, width)...)
 	}
 	return row
 }

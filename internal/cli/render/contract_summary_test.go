@@ -97,7 +97,7 @@ func TestLongLinesOfATerminalHang(t *testing.T) {
 	require.Equal(t, "\x1b[1mnote:\x1b[0m a sentence in two colours, with\n  more words than fit on a line",
 		bold.Hang(bold.Bold("note:")+" a sentence in two colours, with more words than fit on a line", 2))
 	require.Equal(t, "an odd ` in a sentence that is not\n      closed, and goes on", narrow.Hang("an odd ` in a sentence that is not closed, and goes on", 6))
-	long := strings.Repeat("x", 100)
+	long := "{" + strings.Repeat("x,", 50) + "}"
 	for _, line := range strings.Split(narrow.Hang(long, 6), "\n") {
 		require.LessOrEqual(t, len(line), 40)
 	}

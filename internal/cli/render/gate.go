@@ -43,6 +43,30 @@ func (s Style) stewardGate(name string, g loop.Gate, now time.Time, planBelow bo
 	return s.waiting(g, now, list.Map(steward.Ways(name, g), command), hint)
 }
 
+// Asked renders what a loop waits for, for a person who is asked about it below: what the answers do where the question
+// does not say it, and what can't be answered there.
+func (s Style) Asked(id string, g loop.Gate) string {
+	first, points := g.Listed()
+	lines := []string{s.Hang(s.Bold("Waiting: "+Clean(first)), 2)}
+	for _, point := range points {
+		lines = append(lines, s.Hang("  - "+Clean(point), 4))
+	}
+	if g.Kind != loop.GateQuestion && g.Kind != loop.GateGuard {
+		return strings.Join(lines, "\n")
+	}
+	for _, w := range rules.Ways(id, g, nil) {
+		line := w.Message + ": " + w.What
+		if choice, ok := w.Payload["choice"]; ok {
+			line = fmt.Sprint(choice) + ": " + w.What
+		}
+		if w.Message == loop.MessageAmend {
+			line = "to change the spec first, from another terminal: `" + w.Command + "`"
+		}
+		lines = append(lines, s.Hang("  "+line, 4))
+	}
+	return strings.Join(lines, "\n")
+}
+
 func command(w rules.Way) string { return w.Command }
 
 func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint string) string {

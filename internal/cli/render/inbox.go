@@ -10,7 +10,7 @@ import (
 	"pawl/internal/steward"
 )
 
-// Inbox renders several questions, two lines each: whose it is and what it asks, and the first of its answers.
+// Inbox renders several questions: whose it is and what it asks, and below it the first of its answers.
 func (s Style) Inbox(all []client.Waiting, now time.Time) string {
 	var b strings.Builder
 	for _, w := range all {
@@ -21,7 +21,7 @@ func (s Style) Inbox(all []client.Waiting, now time.Time) string {
 	return b.String()
 }
 
-// inboxLine says on one line who asks what, and how long ago.
+// inboxLine says who asks what, and how long ago.
 func (s Style) inboxLine(w client.Waiting, now time.Time) string {
 	whose := "loop " + Clean(w.Loop)
 	if w.Loop == "" {
@@ -29,7 +29,7 @@ func (s Style) inboxLine(w client.Waiting, now time.Time) string {
 	}
 	question, _, _ := strings.Cut(w.Gate.Summary, "\n")
 	rest := Around(" (", Ago(w.Gate.OpenedAt, now), ")") + "  " + Clean(question)
-	return s.Bold(whose) + clip(rest, max(s.Width-columns(whose), 20))
+	return s.Hang(s.Bold(whose)+rest, 4)
 }
 
 // firstAnswer returns the command of the answer that a question offers first.

@@ -66,7 +66,7 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 			cells[i] = slices.Delete(cells[i], at, at+1)
 		}
 	}
-	text := s.table(head, cells)
+	text := s.table(head, cells, "TOKENS", "COST", "TIME", "ITERATION", "BEST", "STARTED", "GOAL")
 	for _, r := range rows {
 		if r.Trouble != "" {
 			text += "\n" + s.Trouble(r.Loop, r.Trouble)

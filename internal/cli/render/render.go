@@ -170,12 +170,30 @@ func (f *fields) beside(commands []string) []string {
 
 func (f *fields) String() string { return strings.TrimSuffix(f.b.String(), "\n") }
 
-// table renders rows under a head. Each column is as wide as its widest cell; the last one takes the rest.
-func (s Style) table(head []string, rows [][]string) string {
+// leastLast is how many columns of a terminal the last column of a table has at least, if others can be left out.
+const leastLast = 10
+
+// table renders rows under a head. Each column is as wide as its widest cell; the last one takes the rest. On a terminal
+// that is too narrow, it leaves out columns, those of minor first.
+func (s Style) table(head []string, rows [][]string, minor ...string) string {
+	head, rows = slices.Clone(head), list.Map(rows, slices.Clone)
 	widths := make([]int, len(head))
 	for _, row := range append([][]string{head}, rows...) {
 		for i, cell := range row {
 			widths[i] = max(widths[i], columns(cell))
+		}
+	}
+	for _, name := range minor {
+		if !s.Wrap || fixedWidth(widths)+leastLast <= s.Width {
+			break
+		}
+		at := slices.Index(head, name)
+		if at < 0 {
+			continue
+		}
+		head, widths = slices.Delete(head, at, at+1), slices.Delete(widths, at, at+1)
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], at, at+1)
 		}
 	}
 	line := func(row []string) string {
@@ -190,4 +208,13 @@ func (s Style) table(head []string, rows [][]string) string {
 		return strings.TrimRight(b.String(), " ")
 	}
 	return strings.Join(append([]string{s.Dim(line(head))}, list.Map(rows, line)...), "\n")
+}
+
+// fixedWidth returns how wide the columns of a table before the last one are, with the blanks behind them.
+func fixedWidth(widths []int) int {
+	total := 0
+	for _, width := range widths[:len(widths)-1] {
+		total += width + 2
+	}
+	return total
 }

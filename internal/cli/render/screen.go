@@ -72,6 +72,24 @@ func (s *Screen) Rows() int {
 	return 24
 }
 
+// Rows returns on how many rows of a terminal a line of text is shown.
+func (s Style) Rows(line string) int {
+	if !s.Wrap || s.Width < 1 {
+		return 1
+	}
+	used := 0
+	for _, r := range strings.TrimRight(strip(line), "\n") {
+		if r == '\t' {
+			used += tabWidth - used%tabWidth
+			continue
+		}
+		used += columns(string(r))
+	}
+	return max(1, (used+s.Width-1)/s.Width)
+}
+
+const tabWidth = 8
+
 // Print writes a text and a line break, above the moving line if there is one. Behind a question it begins a new line,
 // and no text just ends that of the question.
 func (s *Screen) Print(text string) {
@@ -82,23 +100,36 @@ func (s *Screen) Print(text string) {
 	case s.open && text != "\n":
 		text = "\n" + text
 	case s.live != "":
-		text = erase + text + s.live
+		text = erase + text + moving(s.live)
 	}
 	s.open = false
 	io.WriteString(s.out, text)
 }
 
-const erase = "\r\x1b[2K"
+// erase removes the moving line, and the rows below it on which a terminal that became narrower has wrapped it.
+const erase = "\r\x1b[J"
 
-// Live puts a text on the moving line. It does nothing if no line can move.
+// moving returns what writes a moving line. The cursor stays at its beginning: a terminal that wraps the line again keeps
+// the cursor on its first row, and a terminal that does not keeps it there too.
+func moving(line string) string {
+	if line == "" {
+		return ""
+	}
+	return line + "\r"
+}
+
+// Live puts a text on the moving line, as far as it fits on one row. It does nothing if no line can move.
 func (s *Screen) Live(text string) {
+	if width := s.Style().Width; columns(strip(text)) >= width {
+		text = clip(strip(text), width-1)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.Moves() || text == s.live {
 		return
 	}
 	s.live = text
-	io.WriteString(s.out, erase+text)
+	io.WriteString(s.out, erase+moving(text))
 }
 
 // Still removes the moving line, for example before a question.

@@ -127,7 +127,7 @@ func (s Style) tasks(st steward.State) string {
 		return []string{
 			Clean(t.ID), string(t.Tier), s.doing(st, t), itoa(t.Priority), steps(t), itoa(t.Actions), "$" + t.Cost.CostUSD.String(), Clean(t.Title),
 		}
-	}))
+	}), "PRIORITY", "ACTIONS", "STEPS", "COST", "TIER", "TITLE")
 }
 
 // doing returns the state of a task, or its outcome.
@@ -190,12 +190,12 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	if len(t.Steps) > 0 {
 		b.WriteString("\n\n" + s.table([]string{"STEP", "STATUS", "HEAD", "LOOP"}, list.Map(t.Steps, func(step steward.Step) []string {
 			return []string{Clean(step.ID), step.Doing(), Short(step.Head), Clean(step.Loop)}
-		})))
+		}), "HEAD"))
 	}
 	if len(t.Log) > 0 {
 		b.WriteString("\n\n" + s.table([]string{"ACTION", "RESULT", "METRIC", "WHY"}, list.Map(t.Log, func(a task.Action) []string {
 			return []string{Clean(a.Name), Clean(a.Outcome), number(a.Metric), Clean(cmp.Or(a.Error, a.Reason))}
-		})) + more(t.Actions, len(t.Log)))
+		}), "METRIC") + more(t.Actions, len(t.Log)))
 	}
 	return b.String()
 }

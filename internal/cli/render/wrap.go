@@ -3,6 +3,7 @@ package render
 import (
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // color matches the sequences with which paint colours text. Nobody else's text has any.
@@ -12,8 +13,8 @@ var color = regexp.MustCompile("^\x1b\\[[0-9;]*m")
 // at a break is ended there and begins again on the next line. Without a width, it does not break.
 func wrap(text string, width int) []string { return wrapped(text, width, width, nextWord) }
 
-// wrapProse is wrap for sentences. A command in backticks is a word, and no word is broken: a person copies commands.
-// The first line has a width of its own.
+// wrapProse is wrap for what a person reads and copies from. A command in backticks is a word, and no address, path or
+// name is broken: the terminal wraps one that no line can hold. The first line has a width of its own.
 func wrapProse(text string, first, width int) []string {
 	return wrapped(text, first, width, nextQuoted)
 }
@@ -97,7 +98,22 @@ func nextQuoted(text string) (word string, whole bool) {
 		more, _ := nextWord(rest)
 		word += more
 	}
-	return word, strings.Contains(word, "`")
+	return word, strings.Contains(word, "`") || copied(strings.TrimRight(word, " "))
+}
+
+// name matches what people copy in one piece: paths, names, hashes, options. Lists in braces and texts in quotes are none.
+var name = regexp.MustCompile(`^[\p{L}\p{N}/._:;,()@+=~%?&#-]+$`)
+
+// copied reports whether a word is something that people copy: an address, a path or a name. Text in a script without
+// blanks is no word of that kind.
+func copied(word string) bool {
+	switch {
+	case strings.Contains(word, "://"):
+		return true
+	case strings.Contains(word, "/"):
+		return name.MatchString(word)
+	}
+	return name.MatchString(word) && columns(word) == utf8.RuneCountInString(word)
 }
 
 // clipped returns the beginning of a word that fits into width columns, and at least one character.
@@ -129,7 +145,8 @@ func (s Style) broken(text string, indent int) []string {
 	if !s.Wrap {
 		return []string{text}
 	}
-	return wrap(text, max(narrowest, s.Width-1-indent))
+	width := max(narrowest, s.Width-1-indent)
+	return wrapProse(text, width, width)
 }
 
 // narrowest is the least width into which text is wrapped.
