@@ -18,13 +18,13 @@ func (d *dryRun) canary(ctx context.Context) error {
 	}
 	d.tell("canary")
 	out := d.out
-	in := rules.Measuring(rules.CanaryOf(d.spec, out.Guard, out.Test), d.measured)
-	if in.LimitMs == 0 {
+	input := rules.Measuring(rules.CanaryOf(d.spec, out.Guard, out.Test), d.measured)
+	if input.LimitMs == 0 {
 		return nil
 	}
-	w := d.work(command.CanaryStep, 0, 2*time.Duration(in.LimitMs)*time.Millisecond)
-	in.Step, in.Hollow = w.In, true
-	r, err := w.Canary(ctx, in)
+	w := d.work(command.CanaryStep, 0, 2*time.Duration(input.LimitMs)*time.Millisecond)
+	input.Step, input.Hollow = w.In, true
+	r, err := w.Canary(ctx, input)
 	if err := unlessInterrupted(ctx, r.Outcome, err); err != nil {
 		return err
 	}
@@ -36,29 +36,29 @@ func (d *dryRun) canary(ctx context.Context) error {
 		}
 	}
 	if r.Unmoved {
-		d.note(rules.Unmoved(r, *in.Metric))
+		d.note(rules.Unmoved(r, *input.Metric))
 	}
 	switch {
-	case !in.Guards():
+	case !input.Guards():
 	case r.Blind():
-		what, do := rules.Blind(r, in.Guard, in.Test)
+		problem, do := rules.Blind(r, input.Guard, input.Test)
 		if d.kind.Mends { // the loop may be there to write the first tests
-			d.note(what + ". " + do)
+			d.note(problem + ". " + do)
 			break
 		}
-		out.problem("guard", what, do)
+		out.problem("guard", problem, do)
 	case r.Hollow:
-		d.note(rules.Hollow(in.Guard, in.Test))
+		d.note(rules.Hollow(input.Guard, input.Test))
 	}
 	if !r.Seen {
 		return nil
 	}
-	return d.tryParts(ctx, in)
+	return d.tryParts(ctx, input)
 }
 
 // tryParts breaks the parts of the code one by one: a command that notices one part may ignore the others.
-func (d *dryRun) tryParts(ctx context.Context, in api.Canary) error {
-	files, names, err := command.Code(ctx, d.ws, in.Spec, in.Head)
+func (d *dryRun) tryParts(ctx context.Context, input api.Canary) error {
+	files, names, err := command.Code(ctx, d.ws, input.Spec, input.Head)
 	if err != nil {
 		return err
 	}
@@ -76,13 +76,13 @@ func (d *dryRun) tryParts(ctx context.Context, in api.Canary) error {
 	spent := time.Duration(0)
 	for i, part := range parts {
 		if !rules.TriesPart(i, spent, took) {
-			d.note(rules.PartsLeft(parts[i:], in.Guard, in.Test))
+			d.note(rules.PartsLeft(parts[i:], input.Guard, input.Test))
 			break
 		}
 		d.tell("canary: " + part.Name)
-		w := d.work(command.CanaryStep, i+1, time.Duration(in.LimitMs)*time.Millisecond)
-		in.Step = w.In
-		seen, r, err := w.Sees(ctx, in, part.Files)
+		w := d.work(command.CanaryStep, i+1, time.Duration(input.LimitMs)*time.Millisecond)
+		input.Step = w.In
+		seen, r, err := w.Sees(ctx, input, part.Files)
 		if err := unlessInterrupted(ctx, r, err); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (d *dryRun) tryParts(ctx context.Context, in api.Canary) error {
 		}
 	}
 	if len(unseen) > 0 {
-		d.note(rules.Unseen(unseen, in.Guard, in.Test))
+		d.note(rules.Unseen(unseen, input.Guard, input.Test))
 	}
 	return nil
 }

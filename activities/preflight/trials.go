@@ -47,12 +47,20 @@ type dryRun struct {
 var errTold = errors.New("the reason is among the findings")
 
 // dryRuns tries setup, verify, guard, test, check and canary, one after the other.
-func dryRuns(ctx context.Context, ws *workspace.Workspace, in api.Open, d contract.Drawn, out *Findings, tell func(string)) error {
-	k, err := kind.Of(in.Spec.Kind)
+func dryRuns(ctx context.Context, ws *workspace.Workspace, input api.Open, d contract.Drawn, out *Findings, tell func(string)) error {
+	k, err := kind.Of(input.Spec.Kind)
 	if err != nil {
 		return err
 	}
-	r := &dryRun{ws: ws, spec: in.Spec, kind: k, improve: rules.ImproveOf(in.Spec, rules.NewestVersion), drawn: d, out: out, tell: tell}
+	r := &dryRun{
+		ws:      ws,
+		spec:    input.Spec,
+		kind:    k,
+		improve: rules.ImproveOf(input.Spec, rules.NewestVersion),
+		drawn:   d,
+		out:     out,
+		tell:    tell,
+	}
 
 	for _, stage := range []func(context.Context) error{r.setup, r.verify, r.guard, r.test, r.check, r.canary, r.noise} {
 		err := stage(ctx)
@@ -88,7 +96,7 @@ func (d *dryRun) verify(ctx context.Context) error {
 		return nil
 	}
 	w := d.intact("verify", 0, d.spec.Verify.Timeout.D())
-	r, err := d.out.measureAlone(d.ws, d.spec, func() (api.Measured, error) { return w.Verify(ctx, verifyOf(d.spec, nil)) })
+	r, err := d.measure(ctx, w)
 	if err := d.came(ctx, "verify", r.Outcome, err); err != nil {
 		return err
 	}
@@ -118,6 +126,13 @@ func (d *dryRun) verify(ctx context.Context) error {
 		d.out.ran(w, &r)
 	}
 	return nil
+}
+
+// measure runs verify, while nothing else is measured. Its output has the form of an earlier one, if there is one.
+func (d *dryRun) measure(ctx context.Context, w *command.Work) (api.Measured, error) {
+	return d.out.measureAlone(d.ws, d.spec, func() (api.Measured, error) {
+		return w.Verify(ctx, verifyOf(d.spec, d.measured.Form))
+	})
 }
 
 // number judges what verify printed.
@@ -213,15 +228,15 @@ func (d *dryRun) test(ctx context.Context) error {
 
 // failingTests says which tests fail before the first change, and what that means for the loop.
 func (d *dryRun) failingTests(r api.Tested) string {
-	what := d.fails("test", d.spec.Test.Command, r.Outcome)
+	note := d.fails("test", d.spec.Test.Command, r.Outcome)
 	if t := r.Tests; t != nil && t.Failed > 0 {
-		what = fmt.Sprintf("tests fail on the unchanged code: %d failed, %d passed (%s)", t.Failed, t.Passed, git.QuoteSome(t.Failing))
+		note = fmt.Sprintf("tests fail on the unchanged code: %d failed, %d passed (%s)", t.Failed, t.Passed, git.QuoteSome(t.Failing))
 	}
-	what += ". That is fine if the loop is meant to fix it."
+	note += ". That is fine if the loop is meant to fix it."
 	if d.spec.Verify.Command == "" {
-		what += " A change that leaves these tests as they are can be delivered too. If they have to pass, let verify.command run them"
+		note += " A change that leaves these tests as they are can be delivered too. If they have to pass, let verify.command run them"
 	}
-	return what
+	return note
 }
 
 func (d *dryRun) check(ctx context.Context) error {
@@ -260,7 +275,7 @@ func (d *dryRun) noise(ctx context.Context) error {
 		d.tell(VerifyAgain)
 		w := d.intact("verify", sample, d.spec.Verify.Timeout.D())
 		w.In.Clean = true
-		r, err := d.out.measureAlone(d.ws, d.spec, func() (api.Measured, error) { return w.Verify(ctx, verifyOf(d.spec, d.measured.Form)) })
+		r, err := d.measure(ctx, w)
 		d.out.ran(w, &r)
 		d.measured.Form = cmp.Or(r.Form, d.measured.Form)
 		return r, unlessInterrupted(ctx, r.Outcome, err)
@@ -296,7 +311,12 @@ func (d *dryRun) came(ctx context.Context, name string, r api.Outcome, err error
 }
 
 func (d *dryRun) work(name string, sample int, limit time.Duration) *command.Work {
-	step := api.Step{Ref: d.ws.Ref, Key: api.Key{Name: name, Sample: sample}, Head: d.base(), LimitMs: limit.Milliseconds()}
+	step := api.Step{
+		Ref:     d.ws.Ref,
+		Key:     api.Key{Name: name, Sample: sample},
+		Head:    d.base(),
+		LimitMs: limit.Milliseconds(),
+	}
 	return command.NewWork(d.ws, step, &command.Running{})
 }
 
@@ -336,17 +356,17 @@ func unlessInterrupted(ctx context.Context, r api.Outcome, err error) error {
 const varyTime = 5 * time.Minute
 
 // vary measures the unchanged code again, as a loop would, and notes how its metric would be judged.
-func (f *Findings) vary(s spec.Spec, first api.Measured, again func(sample int) (api.Measured, error)) error {
+func (f *Findings) vary(s spec.Spec, first api.Measured, measure func(sample int) (api.Measured, error)) error {
 	improve := rules.ImproveOf(s, rules.NewestVersion)
 	values, spent := []metric.Decimal{*first.Metric}, first.ElapsedMs
 	took := []time.Duration{time.Duration(first.ElapsedMs) * time.Millisecond}
 	for improve.Judging(values) == "" {
-		if each := spent / int64(len(values)); spent+each > varyTime.Milliseconds() {
-			f.Notes = append(f.Notes, rules.NotSampled(len(values), time.Duration(each)*time.Millisecond))
+		if mean := spent / int64(len(values)); spent+mean > varyTime.Milliseconds() {
+			f.Notes = append(f.Notes, rules.NotSampled(len(values), time.Duration(mean)*time.Millisecond))
 			f.unsure = true
 			return nil
 		}
-		r, err := again(len(values))
+		r, err := measure(len(values))
 		if err != nil {
 			return err
 		}

@@ -69,8 +69,8 @@ func haltAlone[M any](ctx context.Context, c *Client, id, name string, m message
 // does not answer.
 func haltUntold[M any](ctx context.Context, c *Client, id, name string, m message[M], cause error) (Sent, error) {
 	out := Sent{Loop: id, Message: name, Via: "record", Untold: true, Reply: "halted. Its end is recorded when the engine answers again"}
-	r, here := c.Record(id)
-	if !here {
+	r, found := c.Record(id)
+	if !found {
 		return out, c.closeNote(id, m.Family, cause)
 	}
 	if isSteward := m.Family == Steward; r.Steward() != isSteward {
@@ -84,8 +84,8 @@ func haltUntold[M any](ctx context.Context, c *Client, id, name string, m messag
 		return out, undelivered(cause, err)
 	}
 	for _, child := range children {
-		r, here := c.Record(child)
-		if !here || hostrecord.Over(c.Home, r) {
+		r, found := c.Record(child)
+		if !found || hostrecord.Over(c.Home, r) {
 			continue
 		}
 		note := ofSteward(m.halts)
@@ -106,7 +106,7 @@ func undelivered(cause, err error) error {
 }
 
 // endUntold ends what runs of a record, and notes its end with a message that its run has yet to get.
-func (c *Client) endUntold(r hostrecord.Record, name string, m any, why string) error {
+func (c *Client) endUntold(r hostrecord.Record, name string, m any, reason string) error {
 	payload, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("encoding the message %s: %w", name, err)
@@ -114,7 +114,7 @@ func (c *Client) endUntold(r hostrecord.Record, name string, m any, why string) 
 	if err := c.reap(r); err != nil {
 		return err
 	}
-	end := c.haltedEnd("", why)
+	end := c.haltedEnd("", reason)
 	end.Untold = &hostrecord.Untold{Name: name, Payload: payload}
 	return hostrecord.NoteEnd(c.Home, r, end)
 }
@@ -134,11 +134,13 @@ func (c *Client) closeNote(id string, f Family, cause error) error {
 }
 
 // ofSteward is the halt of a loop whose steward was ended.
-func ofSteward(why string) loop.Message { return loop.Message{Note: "its steward was ended: " + why} }
+func ofSteward(reason string) loop.Message {
+	return loop.Message{Note: "its steward was ended: " + reason}
+}
 
 // haltChild halts a loop of a steward that is being halted, and for which no worker answers either.
-func (c *Client) haltChild(ctx context.Context, id, why string) error {
-	m := ofSteward(why)
+func (c *Client) haltChild(ctx context.Context, id, reason string) error {
+	m := ofSteward(reason)
 	err := c.SDK.SignalWorkflow(ctx, id, "", loop.MessageHalt, m)
 	if gone(err) { // it has ended
 		return nil
@@ -166,7 +168,7 @@ func (c *Client) endsWithin(ctx context.Context, id string, limit time.Duration)
 
 // endHere ends a loop or a steward on this host that was told to halt and has no worker: it ends what runs of it and
 // notes the end. What has recorded nothing yet is over with that. It returns ended=false if this host does not have it.
-func (c *Client) endHere(ctx context.Context, id, why string) (ended bool, err error) {
+func (c *Client) endHere(ctx context.Context, id, reason string) (ended bool, err error) {
 	d, err := c.asked(ctx, id)
 	if err != nil {
 		return false, c.Unreachable(ctx, err)
@@ -175,20 +177,20 @@ func (c *Client) endHere(ctx context.Context, id, why string) (ended bool, err e
 	if endStatus(info.GetStatus()).Ended() {
 		return true, nil
 	}
-	r, here := c.recordHere(info)
-	if !here {
+	r, found := c.recordHere(info)
+	if !found {
 		if r, noted := c.lastNote(id); !noted || r.FirstRun != info.GetFirstRunId() {
 			return false, nil
 		}
-		return true, c.endUnopened(ctx, id, why)
+		return true, c.endUnopened(ctx, id, reason)
 	}
 	if err := c.reap(r); err != nil {
 		return false, err
 	}
 	if c.begins(ctx, r) {
-		return true, c.endUnopened(ctx, id, why)
+		return true, c.endUnopened(ctx, id, reason)
 	}
-	return true, c.noteHalt(r, info.GetExecution().GetRunId(), why)
+	return true, c.noteHalt(r, info.GetExecution().GetRunId(), reason)
 }
 
 // reap ends what runs of a loop or a steward on this host.
@@ -205,7 +207,7 @@ func (c *Client) reap(r hostrecord.Record) error {
 }
 
 // recordHere returns this host's record of a running loop or steward, unless it has moved to another host.
-func (c *Client) recordHere(info *workflowpb.WorkflowExecutionInfo) (r hostrecord.Record, here bool) {
+func (c *Client) recordHere(info *workflowpb.WorkflowExecutionInfo) (r hostrecord.Record, found bool) {
 	r, ok := c.Record(info.GetExecution().GetWorkflowId())
 	if !ok || r.FirstRun != info.GetFirstRunId() {
 		return hostrecord.Record{}, false
@@ -217,28 +219,28 @@ func (c *Client) recordHere(info *workflowpb.WorkflowExecutionInfo) (r hostrecor
 }
 
 // noteHalt notes on this host that a run was halted. run is "" if it is over with that, else a worker records the end.
-func (c *Client) noteHalt(r hostrecord.Record, run, why string) error {
-	return hostrecord.NoteEnd(c.Home, r, c.haltedEnd(run, why))
+func (c *Client) noteHalt(r hostrecord.Record, run, reason string) error {
+	return hostrecord.NoteEnd(c.Home, r, c.haltedEnd(run, reason))
 }
 
-func (c *Client) haltedEnd(run, why string) hostrecord.End {
-	end := rules.Interrupted.Because(why)
+func (c *Client) haltedEnd(run, reason string) hostrecord.End {
+	end := rules.Interrupted.Because(reason)
 	return hostrecord.End{Run: run, Status: string(end.Status), Code: end.Code, Reason: end.Reason, Time: c.Now()}
 }
 
 // haltLost ends a loop or a steward of this host that its engine has lost: no worker starts it again from its ledger.
-func (c *Client) haltLost(id, why string) (Sent, error) {
-	r, here := c.Record(id)
-	if !here {
+func (c *Client) haltLost(id, reason string) (Sent, error) {
+	r, found := c.Record(id)
+	if !found {
 		return Sent{}, NoEngine()
 	}
-	return Sent{Loop: id, Message: loop.MessageHalt, Via: "record", Reply: "halted"}, c.noteHalt(r, "", why)
+	return Sent{Loop: id, Message: loop.MessageHalt, Via: "record", Reply: "halted"}, c.noteHalt(r, "", reason)
 }
 
 // opens reports whether this host has begun to open a loop or a steward and recorded nothing of it yet.
 func (c *Client) opens(ctx context.Context, id string) bool {
-	r, here := c.Record(id)
-	return here && !hostrecord.Over(c.Home, r) && c.begins(ctx, r)
+	r, found := c.Record(id)
+	return found && !hostrecord.Over(c.Home, r) && c.begins(ctx, r)
 }
 
 // hasBegun reports whether a worker has ever taken a loop or a steward.
@@ -257,8 +259,8 @@ func (c *Client) hasBegun(ctx context.Context, id string) (bool, error) {
 }
 
 // endUnopened ends a loop or a steward that has recorded nothing, so no worker has to record its end.
-func (c *Client) endUnopened(ctx context.Context, id, why string) error {
-	if err := c.SDK.TerminateWorkflow(ctx, id, "", cmp.Or(why, "halted")); err != nil {
+func (c *Client) endUnopened(ctx context.Context, id, reason string) error {
+	if err := c.SDK.TerminateWorkflow(ctx, id, "", cmp.Or(reason, "halted")); err != nil {
 		return fmt.Errorf("ending %s: %w", id, err)
 	}
 	if r, ok := c.lastNote(id); ok {
@@ -266,7 +268,7 @@ func (c *Client) endUnopened(ctx context.Context, id, why string) error {
 		return hostrecord.Announce(c.Home, r)
 	}
 	if r, ok := c.Record(id); ok && !r.Closed && c.begins(ctx, r) {
-		return c.noteHalt(r, "", why)
+		return c.noteHalt(r, "", reason)
 	}
 	return nil
 }
@@ -274,8 +276,8 @@ func (c *Client) endUnopened(ctx context.Context, id, why string) error {
 // awaitsRecording returns the end of a loop or a steward that was halted here while no worker answered, if a worker still has
 // to record it.
 func (c *Client) awaitsRecording(id string) (end hostrecord.End, ok bool) {
-	r, here := c.Record(id)
-	if !here || !hostrecord.Awaits(c.Home, r) {
+	r, found := c.Record(id)
+	if !found || !hostrecord.Awaits(c.Home, r) {
 		return hostrecord.End{}, false
 	}
 	return hostrecord.NotedEnd(c.Home, r)

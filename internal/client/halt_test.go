@@ -65,33 +65,33 @@ func TestAHaltEndsALoopWhoseEngineIsStopped(t *testing.T) {
 		loop.MessageSetMode: {loop.Message{By: "ann", Mode: "plan"}, "the mode was changed to plan by ann"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			here := reach(t, &service{})
-			waits(t, here, hostrecord.Record{})
-			isStopped(here)
-			r, _ := here.Record("here")
-			wasEnded := works(t, here, r)
+			host := reach(t, &service{})
+			waits(t, host, hostrecord.Record{})
+			isStopped(host)
+			r, _ := host.Record("here")
+			wasEnded := works(t, host, r)
 
-			_, err := here.Send(t.Context(), "here", loop.MessagePause, loop.Message{})
+			_, err := host.Send(t.Context(), "here", loop.MessagePause, loop.Message{})
 			require.Equal(t, fault.EngineUnreachable, fault.CodeOf(err), "only an end needs no engine")
-			sent, err := here.Send(t.Context(), "here", name, c.message)
+			sent, err := host.Send(t.Context(), "here", name, c.message)
 			require.NoError(t, err)
 			require.Equal(t, []string{"record", name}, []string{sent.Via, sent.Message})
 			require.True(t, wasEnded())
 
-			rows, err := here.Listed(t.Context())
+			rows, err := host.Listed(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, []string{"halted", c.reason}, []string{rows[0].Status, rows[0].Reason})
-			end, _ := hostrecord.NotedEnd(here.Home, r)
+			end, _ := hostrecord.NotedEnd(host.Home, r)
 			require.Equal(t, name, end.Untold.Name)
 			var m loop.Message
 			require.NoError(t, json.Unmarshal(end.Untold.Payload, &m))
 			require.Equal(t, c.message.By, m.By)
-			require.True(t, hostrecord.Awaits(here.Home, r))
-			_, err = here.Send(t.Context(), "here", loop.MessageHalt, loop.Message{})
+			require.True(t, hostrecord.Awaits(host.Home, r))
+			_, err = host.Send(t.Context(), "here", loop.MessageHalt, loop.Message{})
 			require.Equal(t, fault.GateClosed, fault.CodeOf(err), "it has ended")
 
-			here.SDK = &service{status: 1, silent: true} // it answers again, and the worker has not sent it yet
-			rows, err = here.Listed(t.Context())
+			host.SDK = &service{status: 1, silent: true} // it answers again, and the worker has not sent it yet
+			rows, err = host.Listed(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, "halted", rows[0].Status)
 		})

@@ -111,11 +111,11 @@ func (m message[M]) children() []string {
 
 // halts returns the reason for the end of whatever a message ends, "" if it ends nothing. It is what the addressee itself
 // would record.
-func halts(ends bool, by, note string) string {
+func halts(ends bool, author, note string) string {
 	if !ends {
 		return ""
 	}
-	return cmp.Or(note, "halted by "+cmp.Or(by, "a person"))
+	return cmp.Or(note, "halted by "+cmp.Or(author, "a person"))
 }
 
 // carry sends a message. A halt that can't be sent ends a loop or a steward of this host all the same.

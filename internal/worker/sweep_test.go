@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
@@ -147,19 +148,26 @@ func TestARecordThatIsTornWhileTheWorkerRunsIsWrittenAgain(t *testing.T) {
 func TestALostLoopGoesOnWhenNothingOfItIsAtWorkAnyMore(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	r := m.workspace()
-	r.Loop = "default-test-workflow-id" // the workflow ID of the SDK's test environment
-	require.NoError(t, hostrecord.Write(m.o.Home, r))
-	var env testsuite.WorkflowTestSuite
-	at := env.NewTestActivityEnvironment()
-	at.SetWorkerOptions(worker.Options{Interceptors: m.a.Interceptors()})
-	at.RegisterActivityWithOptions(func(context.Context) error {
+	_, env := activitiesOf(t, m, m.a.Interceptors()...)
+	env.RegisterActivityWithOptions(func(context.Context) error {
 		hostworker.Sweep(t.Context(), m.o, m.a)
 		require.Empty(t, m.started, "its ledger may still grow")
 		return nil
 	}, activity.RegisterOptions{Name: "append"})
-	_, err := at.ExecuteActivity("append")
+	_, err := env.ExecuteActivity("append")
 	require.NoError(t, err)
 	hostworker.Sweep(t.Context(), m.o, m.a)
 	require.Len(t, m.started, 1)
+}
+
+// activitiesOf returns the record of the machine's loop, and an environment in which activities run for that loop.
+func activitiesOf(t *testing.T, m *machine, interceptors ...interceptor.WorkerInterceptor) (hostrecord.Record, *testsuite.TestActivityEnvironment) {
+	t.Helper()
+	r := m.workspace()
+	r.Loop = "default-test-workflow-id" // the workflow ID of the SDK's test environment
+	require.NoError(t, hostrecord.Write(m.o.Home, r))
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: interceptors})
+	return r, env
 }

@@ -51,7 +51,7 @@ func tellEnd(ctx context.Context, o Options, host string, r hostrecord.Record) e
 		return nil
 	}
 	d, err := describe(ctx, o.Client, o.Namespace, r.Loop)
-	if _, gone := errors.AsType[*serviceerror.NotFound](err); err != nil && !gone {
+	if _, notFound := errors.AsType[*serviceerror.NotFound](err); err != nil && !notFound {
 		return fmt.Errorf("asking about the loop: %w", err)
 	}
 	info := d.GetWorkflowExecutionInfo()
@@ -73,8 +73,8 @@ func tellEnd(ctx context.Context, o Options, host string, r hostrecord.Record) e
 // endUnopened ends the run of a loop or a steward that was halted here before a worker had opened it.
 func endUnopened(ctx context.Context, o Options, r hostrecord.Record) error {
 	d, err := describe(ctx, o.Client, o.Namespace, r.Loop)
-	_, gone := errors.AsType[*serviceerror.NotFound](err)
-	if err != nil && !gone {
+	_, notFound := errors.AsType[*serviceerror.NotFound](err)
+	if err != nil && !notFound {
 		return err
 	}
 	info := d.GetWorkflowExecutionInfo()
@@ -99,25 +99,25 @@ type untold struct {
 
 // InterceptActivity returns the interceptor of one activity.
 func (u *untold) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	in := *u
-	in.Next = next
-	return &in
+	fresh := *u
+	fresh.Next = next
+	return &fresh
 }
 
 // ExecuteActivity runs the activity between two looks for such a message.
-func (u *untold) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	if err := u.tell(ctx, in); err != nil {
+func (u *untold) ExecuteActivity(ctx context.Context, input *interceptor.ExecuteActivityInput) (any, error) {
+	if err := u.tell(ctx, input); err != nil {
 		return nil, err
 	}
-	out, err := u.Next.ExecuteActivity(ctx, in)
-	if failed := u.tell(context.WithoutCancel(ctx), in); failed != nil {
+	out, err := u.Next.ExecuteActivity(ctx, input)
+	if failed := u.tell(context.WithoutCancel(ctx), input); failed != nil {
 		return nil, failed
 	}
 	return out, err
 }
 
-func (u *untold) tell(ctx context.Context, in *interceptor.ExecuteActivityInput) error {
-	r, ok := u.record(ctx, in)
+func (u *untold) tell(ctx context.Context, input *interceptor.ExecuteActivityInput) error {
+	r, ok := u.record(ctx, input)
 	if !ok {
 		return nil
 	}
@@ -125,10 +125,10 @@ func (u *untold) tell(ctx context.Context, in *interceptor.ExecuteActivityInput)
 }
 
 // record returns the record of the loop or the steward that an activity works for.
-func (u *untold) record(ctx context.Context, in *interceptor.ExecuteActivityInput) (hostrecord.Record, bool) {
-	if len(in.Args) > 0 {
-		if of, ok := in.Args[0].(interface{ Workspace() string }); ok {
-			r, err := hostrecord.Read(u.options.Home, of.Workspace())
+func (u *untold) record(ctx context.Context, input *interceptor.ExecuteActivityInput) (hostrecord.Record, bool) {
+	if len(input.Args) > 0 {
+		if concern, ok := input.Args[0].(interface{ Workspace() string }); ok {
+			r, err := hostrecord.Read(u.options.Home, concern.Workspace())
 			return r, err == nil
 		}
 	}

@@ -8,9 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/interceptor"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
 	"pawl/internal/home/hostrecord"
 	hostworker "pawl/internal/worker"
@@ -68,32 +65,27 @@ func TestAHaltThatWasLeftOnThisHostWaitsForTheEngine(t *testing.T) {
 func TestALoopThatWasHaltedHereKnowsItBeforeItGoesOn(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	r := m.workspace()
-	r.Loop = "default-test-workflow-id" // the workflow ID of the SDK's test environment
-	require.NoError(t, hostrecord.Write(m.o.Home, r))
+	r, env := activitiesOf(t, m, hostworker.Untold(m.o, "here"))
 	m.runs(r.Loop, "first", running)
-	var env testsuite.WorkflowTestSuite
-	at := env.NewTestActivityEnvironment()
-	at.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{hostworker.Untold(m.o, "here")}})
 	sent := 0
-	at.RegisterActivityWithOptions(func(context.Context) error {
+	env.RegisterActivityWithOptions(func(context.Context) error {
 		sent = len(m.signals)
 		m.haltedHere() // while the agent works
 		return nil
 	}, activity.RegisterOptions{Name: "call"})
 
-	_, err := at.ExecuteActivity("call")
+	_, err := env.ExecuteActivity("call")
 	require.NoError(t, err)
 	require.Zero(t, sent)
 	require.Len(t, m.signals, 1, "before it gets the result")
 	m.haltedHere()
-	_, err = at.ExecuteActivity("call")
+	_, err = env.ExecuteActivity("call")
 	require.NoError(t, err)
 	require.Equal(t, 2, sent, "before anything begins")
 
 	m.haltedHere()
 	m.away = serviceerror.NewUnavailable("not yet")
-	_, err = at.ExecuteActivity("call")
+	_, err = env.ExecuteActivity("call")
 	require.Error(t, err, "it is tried again")
 }
 
