@@ -99,6 +99,45 @@ func TestOnlyTheRootLinksTheServer(t *testing.T) {
 	}
 }
 
+// A program that starts commands starts itself as their supervisor, and as the client of an agent. One that does not become
+// them begins its own work instead, and each command dies.
+func TestEveryProgramBecomesTheSupervisorThatItStarts(t *testing.T) {
+	const format = `{{if eq .Name "main"}}{{.Dir}} {{.Deps}}{{end}}`
+	out, err := exec.Command("go", "list", "-C", root, "-f", format, ".", "./worker", "./starter").Output()
+	require.NoError(t, err)
+	for program := range strings.Lines(string(out)) {
+		dir, deps, _ := strings.Cut(program, " ")
+		for name, pkg := range map[string]string{"supervisor": "pawl/internal/exec/supervisor", "acp": "pawl/internal/agent/acp"} {
+			if strings.Contains(deps, pkg) {
+				require.True(t, callsInMain(t, dir, name), "main of %s has to call %s.Main first", dir, name)
+			}
+		}
+	}
+}
+
+// callsInMain reports whether the main function of a folder calls Main of the package with that name.
+func callsInMain(t *testing.T, dir, name string) (calls bool) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, "main.go"), nil, 0)
+	require.NoError(t, err)
+	for _, decl := range file.Decls {
+		main, ok := decl.(*ast.FuncDecl)
+		if !ok || main.Name.Name != "main" {
+			continue
+		}
+		ast.Inspect(main, func(n ast.Node) bool {
+			called, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			pkg, ok := called.X.(*ast.Ident)
+			calls = calls || ok && pkg.Name == name && called.Sel.Name == "Main"
+			return true
+		})
+	}
+	return calls
+}
+
 func TestOnlyTestsImportWhatTestsShare(t *testing.T) {
 	out, err := exec.Command("go", "list", "-C", root, "-f", "{{.ImportPath}}: {{.Imports}}", ".", "./worker", "./starter", "./config", "./activities/...", "./workflows/...", "./internal/...").Output()
 	require.NoError(t, err)

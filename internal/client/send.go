@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,15 +106,6 @@ func (m message[M]) children() []string {
 		return nil
 	}
 	return m.loops()
-}
-
-// halts returns the reason for the end of whatever a message ends, "" if it ends nothing. It is what the addressee itself
-// would record.
-func halts(ends bool, author, note string) string {
-	if !ends {
-		return ""
-	}
-	return cmp.Or(note, "halted by "+cmp.Or(author, "a person"))
 }
 
 // carry sends a message. A halt that can't be sent ends a loop or a steward of this host all the same.

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/lib/list"
 	"pawl/internal/loop"
+	"pawl/internal/loop/rules"
 	"pawl/internal/spec/kind"
 	"pawl/internal/steward"
 	"pawl/internal/steward/charter"
@@ -34,11 +35,19 @@ func (c *Client) StartSteward(ctx context.Context, ch charter.Charter, by, ledge
 	return c.start(ctx, StewardOptions(ch, by), kind.Steward, ch, ledger, running)
 }
 
+// haltReason returns why a steward ends that gets a message, "" if the message does not end it.
+func haltReason(name string, m steward.Message) string {
+	if name != loop.MessageHalt || m.Task != nil {
+		return ""
+	}
+	return rules.HaltReason(name, loop.Message{By: m.By, Note: m.Note})
+}
+
 // SendTask carries a message to a steward, as Send does to a loop. An answer is bound to its task's only open gate.
 func (c *Client) SendTask(ctx context.Context, name, what string, m steward.Message) (Sent, error) {
 	return carry(ctx, c, name, what, message[steward.Message]{
 		Family: Steward,
-		halts:  halts(what == loop.MessageHalt && m.Task == nil, m.By, m.Note),
+		halts:  haltReason(what, m),
 		loops: func() []string {
 			s, err := c.RecordedSteward(ctx, name)
 			if err != nil {
