@@ -20,9 +20,9 @@ func Sweep(ctx context.Context, o Options, a *activities.Activities) { sweepOnce
 // TellEnds sends the messages that people left on this host.
 func TellEnds(ctx context.Context, o Options, host string) { tellEnds(ctx, o, host) }
 
-// Untold returns the interceptor that sends such a message before a loop goes on.
-func Untold(o Options, host string) interceptor.WorkerInterceptor {
-	return &untold{options: o, host: host}
+// Interceptors are those of a worker.
+func Interceptors(o Options, a *activities.Activities) []interceptor.WorkerInterceptor {
+	return o.interceptors(a)
 }
 
 // LastLook is the look of a worker that leaves.

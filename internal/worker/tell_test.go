@@ -65,7 +65,7 @@ func TestAHaltThatWasLeftOnThisHostWaitsForTheEngine(t *testing.T) {
 func TestALoopThatWasHaltedHereKnowsItBeforeItGoesOn(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	r, env := activitiesOf(t, m, hostworker.Untold(m.o, "here"))
+	r, env := activitiesOf(t, m, hostworker.Interceptors(m.o, m.a)...)
 	m.runs(r.Loop, "first", running)
 	sent := 0
 	env.RegisterActivityWithOptions(func(context.Context) error {

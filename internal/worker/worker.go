@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -183,7 +184,7 @@ func (o Options) workers(a *activities.Activities, fatal func(error)) []worker.W
 		Identity: Identity(a.Host), WorkerStopTimeout: o.Worker.StopTimeout,
 		MaxHeartbeatThrottleInterval: heartbeatThrottle, DefaultHeartbeatThrottleInterval: heartbeatThrottle,
 		MaxConcurrentActivityExecutionSize: o.Worker.Activities, DeadlockDetectionTimeout: deadlock, StickyScheduleToStartTimeout: stickyTimeout,
-		OnFatalError: fatal, Interceptors: append(a.Interceptors(), o.diffs().Interceptor(), &untold{options: o, host: a.Host}),
+		OnFatalError: fatal, Interceptors: o.interceptors(a),
 	}
 	if o.Worker.Deployment != "" {
 		options.DeploymentOptions = worker.DeploymentOptions{
@@ -208,6 +209,11 @@ func (o Options) workers(a *activities.Activities, fatal func(error)) []worker.W
 	agents := worker.New(o.Client, api.AgentQueue(a.Host), options)
 	a.RegisterAgents(agents)
 	return []worker.Worker{shared, trees, agents}
+}
+
+// interceptors stand between the service and every workflow and activity.
+func (o Options) interceptors(a *activities.Activities) []interceptor.WorkerInterceptor {
+	return append(a.Interceptors(), o.diffs().Interceptor(), &untold{options: o, host: a.Host})
 }
 
 // diffs reads what the activities of this host have kept of diffs that people are asked about.

@@ -12,7 +12,7 @@ import (
 	"pawl/test/harness/world"
 )
 
-// a halt ends a loop where nobody can answer. Whoever runs it finds the end when it can go on, and records it: no agent
+// A halt ends a loop where nobody can answer. Whoever runs it finds the end when it can go on, and records it: no agent
 // is called again.
 func TestAHaltWhereNoEngineAnswers(t *testing.T) {
 	cases := map[string]func(w *world.World, pid int) (mend func()){
@@ -51,4 +51,29 @@ func TestAHaltWhereNoEngineAnswers(t *testing.T) {
 			require.False(t, hostrecord.Awaits(home.Home{Dir: w.Home}, r))
 		})
 	}
+}
+
+// Nothing of a loop that waits for a person runs, so only the worker's own look finds that it was halted.
+func TestAHaltOfALoopThatWaitsIsSentWhenTheEngineAnswers(t *testing.T) {
+	w := world.Alone(t, world.WaitsFor("never"))
+	t.Parallel()
+	up := w.Prepare("up")
+	up.Cmd.SysProcAttr.Setpgid = true // as a shell does it for a job
+	up.Begin()
+	w.Until("the engine answers", func() bool { return w.Pawl("start", w.SpecFile()).Code == 0 })
+	w.Waits("waiting")
+
+	require.NoError(t, syscall.Kill(up.Cmd.Process.Pid, syscall.SIGSTOP))
+	s := w.Pawl("halt", w.Loop, "--json")
+	require.Equal(t, 0, s.Code, s.Err)
+	require.Contains(t, s.Out, `"via": "record"`)
+
+	require.NoError(t, syscall.Kill(up.Cmd.Process.Pid, syscall.SIGCONT))
+	w.Until("the halt is recorded", func() bool {
+		r, err := hostrecord.Read(home.Home{Dir: w.Home}, w.Loop)
+		return err == nil && r.Closed
+	})
+	require.NoFileExists(t, w.Dir+"/at", "no agent was called")
+	up.Interrupt()
+	require.Equal(t, 0, up.Wait().Code)
 }
