@@ -159,6 +159,26 @@ func hasTown(t *testing.T, c *client.Client) {
 	}))
 }
 
+// Who halts a loop does not end a steward of that name, nor the other way round, also where no engine can say what it is.
+func TestAHaltOfALoopEndsNoSteward(t *testing.T) {
+	c := reach(t, &service{})
+	waits(t, c, hostrecord.Record{})
+	hasTown(t, c)
+	isStopped(c)
+	_, err := c.Send(t.Context(), "town", loop.MessageHalt, loop.Message{})
+	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err))
+	_, err = c.SendTask(t.Context(), "here", loop.MessageHalt, steward.Message{})
+	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err))
+	town, _ := c.Record("town")
+	require.NoError(t, os.RemoveAll(town.Store)) // now only this host's record says what town is
+	_, err = c.Send(t.Context(), "town", loop.MessageHalt, loop.Message{})
+	require.Error(t, err)
+	for _, id := range []string{"here", "town"} {
+		r, _ := c.Record(id)
+		require.False(t, hostrecord.Over(c.Home, r), id)
+	}
+}
+
 // A steward that is ended ends its loops, whether a service runs without a worker or the engine is stopped.
 func TestAStewardThatIsHaltedEndsItsLoops(t *testing.T) {
 	for name, stopped := range map[string]bool{"no worker runs": false, "its engine is stopped": true} {

@@ -97,6 +97,23 @@ func TestE2_TimeThatIsUsedUpInAStep(t *testing.T) {
 	require.Equal(t, []string{"1 no 10", "2 no 10 interrupted"}, p.course())
 }
 
+// A step that is run again after its budget was extended has the time that there is then, not that of its first try.
+func TestE2_AnExtensionGivesTheStepItsTimeBack(t *testing.T) {
+	w := newWorld(t, nil)
+	w.slow = time.Minute
+	doc := specOf(map[string]any{"limits": map[string]any{"activeTime": "30s", "iterations": 1, "onExhausted": "ask"}})
+	p := play(t, w, doc, func(env *testsuite.TestWorkflowEnvironment) {
+		at(t, env, time.Hour, func(s loop.State) {
+			env.SignalWorkflow("extend", map[string]any{"hash": s.Gate.Hash, "limits": map[string]any{"activeTime": "1h"}})
+		})
+		at(t, env, 2*time.Hour, func(loop.State) { env.SignalWorkflow("reject", nil) })
+	})
+	require.Len(t, p.agents, 2)
+	require.Less(t, p.agents[0].LimitMs, time.Minute.Milliseconds())
+	require.Greater(t, p.agents[1].LimitMs, time.Minute.Milliseconds())
+	require.Equal(t, []string{"0.0 verify", "1.1 modify", "1.1 modify", "1.1 verify"}, p.steps)
+}
+
 // A person takes all the time that there is.
 func TestE2_TheWallClockCountsEverything(t *testing.T) {
 	doc := specOf(map[string]any{"limits": map[string]any{"wallClock": "90m"}, "breakpoints": []string{"verify"}})
