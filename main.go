@@ -32,7 +32,7 @@ func main() {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	os.Exit(cli.Execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.Deps{
-		Embedded: &cli.Embedded{Share: share, Find: find, Look: look},
+		Embedded: &cli.Embedded{Share: share, Find: find, Unanswered: engine.Unanswered, Look: look},
 		Signals:  signals,
 	}))
 }

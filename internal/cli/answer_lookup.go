@@ -22,7 +22,7 @@ import (
 // lookUp shows what waits and asks. The answer carries the hash of what was shown.
 func (a *app) lookUp(ctx context.Context, s *session, id, question string, m loop.Message) (loop.Message, error) {
 	if s.SDK == nil {
-		return m, client.NoEngine()
+		return m, s.NoEngine()
 	}
 	if err := s.Alive(ctx, id); err != nil {
 		return m, err

@@ -58,6 +58,8 @@ type Embedded struct {
 	Share func(ctx context.Context, dir string, auth auth.Wish, logger *slog.Logger) (Engine, error)
 	// Find returns the running engine of a folder. It starts none.
 	Find func(ctx context.Context, dir string) (e Found, ok bool)
+	// Unanswered returns why a running engine that Find does not find does not answer, nil if none runs.
+	Unanswered func(dir string) error
 	// Look examines the engine of a folder and changes nothing.
 	Look func(ctx context.Context, dir string) (doctor.Engine, error)
 }

@@ -16,6 +16,7 @@ import (
 	"pawl/internal/cli"
 	"pawl/internal/cli/render"
 	"pawl/internal/engine/auth"
+	"pawl/internal/fault"
 	"pawl/internal/home"
 	"pawl/internal/home/hostrecord"
 	"pawl/internal/home/repairlog"
@@ -208,6 +209,22 @@ func TestWithoutAnEngineAnsweringSaysHowToStartIt(t *testing.T) {
 		require.Equal(t, 2, b.run(nil, command, "loop-1"), "this host knows no such loop, but the engine does")
 		require.Contains(t, b.stderr.String(), "this host has no ledger of a loop loop-1, and no engine is running (ALO_LOOP_NOT_FOUND)", command)
 		require.Contains(t, b.stderr.String(), "pawl up", command)
+	}
+}
+
+// An engine whose process is stopped runs, so nobody is told that none runs or to start one.
+func TestAStoppedEngineIsNotCalledAbsent(t *testing.T) {
+	for _, args := range [][]string{{"list"}, {"list", "--json"}, {"show", "loop-1"}, {"log", "loop-1"}, {"diff", "loop-1"}, {"inbox"}, {"watch", "loop-1"}} {
+		b := newBench(t, waiting())
+		b.noEngine()
+		b.deps.Embedded.Unanswered = func(string) error {
+			return fault.New(fault.EngineUnreachable, "process 7 is stopped").Advise("Let it continue.")
+		}
+		b.run(nil, args...)
+		require.Contains(t, b.stderr.String(), "process 7 is stopped", args)
+		require.Contains(t, b.stderr.String(), "Let it continue.", args)
+		require.NotContains(t, b.stderr.String(), "no engine is running", args)
+		require.NotContains(t, b.stderr.String(), "pawl up", args)
 	}
 }
 

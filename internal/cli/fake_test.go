@@ -404,8 +404,9 @@ func newBench(t *testing.T, f *fakeTemporal) *bench {
 	}
 	b.deps = cli.Deps{
 		Embedded: &cli.Embedded{
-			Share: func(context.Context, string, auth.Wish, *slog.Logger) (cli.Engine, error) { return fakeEngine{}, nil },
-			Find:  func(context.Context, string) (cli.Found, bool) { return found, true },
+			Share:      func(context.Context, string, auth.Wish, *slog.Logger) (cli.Engine, error) { return fakeEngine{}, nil },
+			Find:       func(context.Context, string) (cli.Found, bool) { return found, true },
+			Unanswered: func(string) error { return nil },
 		},
 		Signals: b.signals,
 		Dial: func(context.Context, config.Temporal, string, *slog.Logger) (client.Client, error) {

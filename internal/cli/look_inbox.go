@@ -15,7 +15,7 @@ func (a *app) inboxCommand() *cobra.Command {
 		Use: "inbox", Short: "Show everything that waits for a person, the oldest first", Args: noArguments,
 		Long: `Show everything that waits for a person, over all loops and stewards, the oldest first,
 each with the exact command that answers it, a single one with all of its answers. The
-others are in "pawl show ID" and "pawl steward show NAME TASK". If no engine is running, or no worker
+others are in "pawl show ID" and "pawl steward show NAME TASK". If no engine answers, or no worker
 answers, it shows what the ledgers of this host last recorded.`,
 		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error { return a.inbox(ctx, s) }),
 	}

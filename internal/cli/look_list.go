@@ -15,7 +15,7 @@ func (a *app) listCommand() *cobra.Command {
 	var all, here bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List all loops, the newest first", Args: noArguments,
-		Long: `List all loops, the newest first. If no engine is running, it lists the loops of this
+		Long: `List all loops, the newest first. If no engine answers, it lists the loops of this
 host as their ledgers last recorded them. COST and TOKENS are what a loop's agents reported, as
 far as this host's ledger has it. TIME is how long the loop has run, waits included. A start that
 was refused is left out without --all.`,
@@ -37,9 +37,14 @@ was refused is left out without --all.`,
 	return cmd
 }
 
-// sayRecorded says that a list is from the ledgers, if no engine runs.
+// sayRecorded says that a list is from the ledgers, if no engine answers.
 func (s *session) sayRecorded() {
-	if s.SDK == nil {
+	switch {
+	case s.SDK != nil:
+	case s.Unanswered != nil:
+		s.app.explain(s.Unanswered)
+		s.app.say("this is what the ledgers of this host last recorded")
+	default:
 		s.app.say("no engine is running; this is what the ledgers of this host last recorded (`pawl up` starts one)")
 	}
 }

@@ -78,7 +78,7 @@ func (a *app) log(ctx context.Context, s *session, id string, follow, all bool) 
 	if source.Ledger {
 		a.fromLedger(source, status)
 		if follow && !status.Ended() {
-			return client.NoEngine()
+			return s.NoEngine()
 		}
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/internal/client"
 	"pawl/internal/fault"
 )
 
@@ -59,7 +58,7 @@ func (s *session) followable(ctx context.Context, id string) error {
 	}
 	state, err := s.Recorded(ctx, id)
 	if err == nil && !state.Status.Ended() {
-		return client.NoEngine()
+		return s.NoEngine()
 	}
 	return err
 }

@@ -138,6 +138,7 @@ func (a *app) attach(ctx context.Context) (*session, error) {
 			}
 			e, ok := a.deps.Embedded.Find(ctx, s.Home.Engine())
 			if !ok {
+				s.Unanswered = a.deps.Embedded.Unanswered(s.Home.Engine())
 				return nil
 			}
 			s.reached(e)

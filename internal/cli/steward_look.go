@@ -25,7 +25,7 @@ func (a *app) stewardShowCommand() *cobra.Command {
 		Use: "show NAME [TASK]", Short: "Show a steward: what waits, its tasks and its metrics", Args: arguments(1, 2),
 		Long: `Show a steward: what waits for a person and how to answer, its tasks, its indicators,
 what was spent, and where record and project differ. With TASK, everything of that task.
---json prints the complete state. If no engine is running, it shows what the ledger last
+--json prints the complete state. If no engine answers, it shows what the ledger last
 recorded.`,
 		RunE: a.visiting(func(ctx context.Context, s *session, args []string) error {
 			return a.showSteward(ctx, s, args[0], args[1:])

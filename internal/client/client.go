@@ -20,7 +20,9 @@ import (
 // Client reaches loops through Temporal, if an engine runs, and through this host's files.
 type Client struct {
 	Home home.Home
-	SDK  sdk.Client // nil if no engine runs
+	SDK  sdk.Client // nil if no engine answers
+	// Unanswered is why SDK is nil although this host's engine runs: its process is stopped. It is nil if none runs.
+	Unanswered error
 
 	Address, Namespace string
 	Explicit           bool // the service was named explicitly, so it is not the embedded engine
@@ -104,7 +106,7 @@ func ask[T any](ctx context.Context, c *Client, id, query string, args ...any) (
 
 func (c *Client) query(ctx context.Context, limit time.Duration, id string, out any, name string, args ...any) error {
 	if c.SDK == nil {
-		return NoEngine()
+		return c.NoEngine()
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -140,8 +142,11 @@ func endStatus(status enumspb.WorkflowExecutionStatus) loop.Status {
 	return loop.Failed
 }
 
-// NoEngine returns the fault for an action that needs a running engine.
-func NoEngine() error {
+// NoEngine returns the fault for an action that needs an engine that answers.
+func (c *Client) NoEngine() error {
+	if c.Unanswered != nil {
+		return c.Unanswered
+	}
 	return fault.New(fault.EngineUnreachable, "no engine is running").
 		Advise("Start it with `pawl up` in another terminal, then repeat this.")
 }

@@ -232,7 +232,7 @@ func (c *Client) haltedEnd(run, reason string) hostrecord.End {
 func (c *Client) haltLost(id, reason string) (Sent, error) {
 	r, found := c.Record(id)
 	if !found {
-		return Sent{}, NoEngine()
+		return Sent{}, c.NoEngine()
 	}
 	return Sent{Loop: id, Message: loop.MessageHalt, Via: "record", Reply: "halted"}, c.noteHalt(r, "", reason)
 }

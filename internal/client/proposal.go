@@ -62,7 +62,7 @@ func (c *Client) Proposed(ctx context.Context, id string) (p loop.Proposal, here
 // execute runs one of the workflows that work on a loop's proposal, on the host that has it.
 func (c *Client) execute(ctx context.Context, kind, id string, in map[string]string, out any) error {
 	if c.SDK == nil {
-		return NoEngine()
+		return c.NoEngine()
 	}
 	run, err := c.SDK.ExecuteWorkflow(ctx, sdk.StartWorkflowOptions{
 		ID: strings.ToLower(kind) + "-" + id, TaskQueue: api.TaskQueue,

@@ -238,7 +238,7 @@ func leave[M any](ctx context.Context, c *Client, id, name string, m message[M])
 		return out, err
 	}
 	if c.Bring == nil {
-		return out, NoEngine()
+		return out, c.NoEngine()
 	}
 	if err := c.Bring(ctx); err != nil {
 		return out, err
@@ -252,7 +252,7 @@ func leave[M any](ctx context.Context, c *Client, id, name string, m message[M])
 		return c.haltLost(id, m.halts)
 	}
 	if gone(err) { // `pawl up` starts the loop again on this engine
-		return out, NoEngine()
+		return out, c.NoEngine()
 	}
 	return out, err
 }

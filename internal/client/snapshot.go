@@ -39,7 +39,7 @@ type Source struct {
 	Ledger bool   // it is from the ledger, because nobody answered
 	Why    string // why nobody answered
 	Gone   bool   // Temporal does not know it any more
-	Ill    bool   // the service runs, but does not return its record
+	Ill    bool   // the service runs, but does not return its record, or does not answer
 	// Trouble is what fails and is tried again, "" if nothing does.
 	Trouble string
 	// Mended says which of its files on this host were damaged, how, and what pawl did about it.
@@ -80,7 +80,7 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 		if r, here := c.Record(id); here && err == nil {
 			state = of.unreported(state, c.closing(r))
 		}
-		return Snapshot[S]{State: state, Source: Source{Ledger: true, Why: "no engine is running"}}, c.Torn(id, err)
+		return Snapshot[S]{State: state, Source: Source{Ledger: true, Why: c.silence(), Ill: c.Unanswered != nil}}, c.Torn(id, err)
 	}
 	d, err := c.asked(ctx, id)
 	gone := gone(err)
@@ -251,10 +251,22 @@ func (c *Client) unknown(f Family, id string) error {
 		return c.notBegun(f, id)
 	}
 	if c.SDK == nil {
-		return fault.New(fault.LoopNotFound, "this host has no ledger of a %s %s, and no engine is running", f.Word, id).
-			Advise("A " + f.Word + " that was just started may be known to the engine alone. Start the engine with `pawl up`, then repeat this.")
+		start := "Start the engine with `pawl up`, then repeat this."
+		if stopped, ok := errors.AsType[*fault.Error](c.Unanswered); ok {
+			start = stopped.Advice()
+		}
+		return fault.New(fault.LoopNotFound, "this host has no ledger of a %s %s, and %s", f.Word, id, c.silence()).
+			Advise("A " + f.Word + " that was just started may be known to the engine alone. " + start)
 	}
 	return f.NotFound(id)
+}
+
+// silence says why no engine answers.
+func (c *Client) silence() string {
+	if stopped, ok := errors.AsType[*fault.Error](c.Unanswered); ok {
+		return stopped.What
+	}
+	return "no engine is running"
 }
 
 // nothingYet says why a record's ledger is empty.

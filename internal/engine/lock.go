@@ -10,6 +10,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/lib/fsutil/dirfd"
+	"pawl/internal/lib/fsutil/durable"
 )
 
 // The process with the lock on `$PAWL_HOME/engine/lock` owns the engine and its database. The file also contains the
@@ -59,6 +60,16 @@ func unanswered(pid int) error {
 	if isStopped(pid) {
 		what, first = "is stopped (SIGSTOP or Ctrl-Z)", fmt.Sprintf("Let it continue (kill -CONT %d)", pid)
 	}
-	return fault.New(fault.EngineUnreachable, "process %d runs the engine of this host, and it %s. Nothing was sent", pid, what).
+	return fault.New(fault.EngineUnreachable, "process %d runs the engine of this host, and it %s", pid, what).
 		Advise(fmt.Sprintf("%s, or end it (kill -9 %d); then repeat the command. Its loops stay.", first, pid))
+}
+
+// Unanswered returns why the engine of a directory, which Find does not find, does not answer although its process lives.
+// It returns nil if no engine runs.
+func Unanswered(dir string) error {
+	locked, err := durable.Locked(lockPath(dir))
+	if pid := owner(dir); err == nil && locked && hasServed(dir, pid) {
+		return unanswered(pid)
+	}
+	return nil
 }
