@@ -347,7 +347,7 @@ func TestAHaltEndsALoopOfThisHostWithoutAWorker(t *testing.T) {
 			}
 			r, _ := c.Record("here")
 			require.True(t, hostrecord.Over(c.Home, r), "clean may")
-			c.SDK = s
+			c.SDK = nil // it is brought
 			require.NoError(t, c.Abandon(t.Context(), r))
 			require.True(t, s.terminated, "no worker could record it any more")
 		})

@@ -284,11 +284,19 @@ func (c *Client) awaitsRecording(id string) (end hostrecord.End, ok bool) {
 }
 
 // Abandon ends the run of a loop or a steward that was halted here, before its record is removed: no worker could record
-// that end any more.
+// that end any more. It starts an engine where none runs, else the run would go on without its record.
 func (c *Client) Abandon(ctx context.Context, r hostrecord.Record) error {
 	end, _ := hostrecord.NotedEnd(c.Home, r)
-	if c.SDK == nil || !hostrecord.Awaits(c.Home, r) {
+	if !hostrecord.Awaits(c.Home, r) {
 		return nil
+	}
+	if c.SDK == nil {
+		if c.Bring == nil {
+			return c.NoEngine()
+		}
+		if err := c.Bring(ctx); err != nil {
+			return err
+		}
 	}
 	err := c.SDK.TerminateWorkflow(ctx, r.Loop, end.Run, end.Reason)
 	if gone(err) {
