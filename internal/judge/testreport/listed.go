@@ -18,7 +18,7 @@ type listed struct {
 	// begin and end are around a list of failing tests. Without begin, tests fail anywhere, and end ends a message.
 	begin, end lazyregexp.Regexp
 	// test is the title of a failing test: pkg or file, and name (in a suite) or the next line. ok and skip are those
-	// of other tests.
+	// of other tests. Without test, only the summary is read.
 	test, ok, skip lazyregexp.Regexp
 	// start is the line before what a test prints, where some of that comes before the title.
 	start lazyregexp.Regexp
@@ -168,7 +168,7 @@ func (f listed) read(c *collector, outputs [][]byte) {
 		case f.skip != nil && f.skip().MatchString(line):
 			c.close()
 			skipped++
-		case in && f.test().MatchString(line):
+		case in && f.test != nil && f.test().MatchString(line):
 			tests = tests && f.group == nil
 			m := groups(f.test, line)
 			open = Test{Package: cmp.Or(m["pkg"], m["file"], pkg), Name: m["name"], File: cmp.Or(m["file"], file)}

@@ -1,9 +1,13 @@
 package testreport
 
-import "pawl/internal/lib/lazyregexp"
+import (
+	"strings"
 
-// More runners, after the output that their documentation shows. Samples of mix, Catch2 and doctest are
-// from the real programs; the others were written by hand.
+	"pawl/internal/lib/lazyregexp"
+)
+
+// More runners, after the output that their documentation shows. Samples of mix, Catch2, doctest, Ginkgo, gotestsum and
+// cucumber-js are from the real programs; the others were written by hand.
 var (
 	exunitTotal     = lazyregexp.New(`^(?:(?P<all>\d+) doctests?, )?(?:\d+ propert(?:y|ies), )?(?P<ran>\d+) tests?, (?P<failed>\d+) failures?(?:, \d+ excluded)?(?:, (?P<errors>\d+) invalid)?(?:, (?P<skipped>\d+) skipped)?(?:, \d+ excluded)?$`)
 	sugarTotal      = lazyregexp.New(`^ +(?:(?P<passed>\d+) passed|(?P<failed>\d+) failed|(?P<errors>\d+) errors?|(?P<skipped>\d+) skipped|(?P<omitted>\d+) xfailed|(?P<more>\d+) xpassed)$`)
@@ -19,6 +23,23 @@ var (
 	pestTotal       = lazyregexp.New(`^ +Tests: +(?P<counts>(?:\d+ [a-z]+, )*\d+ [a-z]+) \(\d+ assertions?\)$`)
 	sbtTotal        = lazyregexp.New(`^\[(?:info|error)\] (?:Passed|Failed|Error): Total \d+, Failed (?P<failed>\d+), Errors (?P<errors>\d+), Passed (?P<passed>\d+)(?:, (?:Skipped|Ignored) (?P<skipped>\d+))?(?:, [A-Z][a-z]+ \d+)*$`)
 	surefireTotal   = lazyregexp.New(`^(?:\[\w+\] )?Tests run: (?P<ran>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)$`)
+)
+
+var (
+	ginkgoTotal   = lazyregexp.New(`^(?:SUCCESS|FAIL)! -- (?P<passed>\d+) Passed \| (?P<failed>\d+) Failed \| (?:\d+ Flaked \| )?(?P<skipped>\d+) Pending \| (?P<omitted>\d+) Skipped$`)
+	ginkgoShort   = lazyregexp.New(`^\[\d+\] .+ - \d+/\d+ specs (.*)SUCCESS! [\d.]+[µmnsh]`)
+	gotestsumEnd  = lazyregexp.New(`^DONE (?:\d+ runs, )?(?P<ran>\d+) tests?(?:, (?P<skipped>\d+) skipped)?(?:, (?P<failed>\d+) failures?)?(?:, \d+ errors?)? in [\d.]+s$`)
+	cucumberTotal = lazyregexp.New(`^\d+ [Ss]cenarios?(?: \((?P<counts>(?:.*?(?P<errors>\d+) undefined)?.*)\))?$`)
+	behaveTotal   = lazyregexp.New(`^(?P<passed>\d+) scenarios? passed, (?P<failed>\d+) failed(?:, (?P<errors>\d+) error)?, (?P<skipped>\d+) skipped(?:, .*)?$`)
+	dartTotal     = lazyregexp.New(`^\d\d:\d\d \+(?P<passed>\d+)(?: ~(?P<skipped>\d+))?(?: -(?P<failed>\d+))?: (?:All (?:other )?tests passed!|Some tests failed\.|All tests skipped\.)$`)
+	testthatTotal = lazyregexp.New(`^\[ FAIL (?P<failed>\d+) \| WARN \d+ \| SKIP (?P<skipped>\d+) \| PASS (?P<passed>\d+) \]$`)
+	clojureTotal  = lazyregexp.New(`^(?:Ran (?P<ran>\d+) tests containing \d+ assertions\.|(?P<failed>\d+) failures, (?P<errors>\d+) errors\.)$`)
+	bazelTotal    = lazyregexp.New(`^Executed \d+ out of \d+ tests?: (?:(?P<passed>\d+) tests? pass(?:es)?)?.*\.$`)
+	zigTotal      = lazyregexp.New(`^(?:All (?P<good>\d+) tests passed\.|(?P<passed>\d+) passed; (?P<skipped>\d+) skipped; (?P<failed>\d+) failed\.)$`)
+	elmTotal      = lazyregexp.New(`^(?:Passed: +(?P<passed>\d+)|Failed: +(?P<failed>\d+)|Skipped: +(?P<skipped>\d+)|Todo: +(?P<todo>\d+))$`)
+	tastyTotal    = lazyregexp.New(`^(?:All (?P<ran>\d+) tests passed|(?P<failed>\d+) out of (?P<all>\d+) tests failed) \([\d.]+s\)$`)
+	crystalTotal  = lazyregexp.New(`^(?P<ran>\d+) examples, (?P<failed>\d+) failures, (?P<errors>\d+) errors, (?P<skipped>\d+) pending$`)
+	alcotestTotal = lazyregexp.New(`^(?:Test Successful|(?P<failed>\d+) failures?!) in [\d.]+s\. (?P<ran>\d+) tests? run\.$`)
 )
 
 // dotnetTook is how VSTest writes how long a test took: < 1 ms, 12 ms, 1 m 2 s.
@@ -66,6 +87,59 @@ var (
 		total: surefireTotal, test: lazyregexp.New(`^(?:\[ERROR\] )?(?P<name>\S.*?) (?:--| ) ?Time elapsed: [\d.,]+ s(?:ec)? +<<< (?:FAILURE|ERROR)!$`), end: lazyregexp.New(`^\[INFO\] *$`),
 	}
 )
+
+// Some of these are read for their counts only.
+var (
+	ginkgo = listed{
+		total: ginkgoTotal, test: lazyregexp.New(`^ +\[(?:FAIL|TIMEDOUT|PANICKED!)\] (?P<name>\S.*)$`), alone: true,
+	}
+	gotestsum = listed{
+		total: gotestsumEnd, test: lazyregexp.New(`^=== FAIL: (?P<pkg>\S+) (?P<name>\S*) ?\([\d.]+s\)$`), end: lazyregexp.New(`^=== (?:Skipped$|Errors$|SKIP: )`),
+		ok: lazyregexp.New(`^PASS (?P<name>\S+\.(?:Test|Example|Fuzz)\S*) \([\d.]+s\)$`),
+	}
+	cucumber = listed{
+		total: cucumberTotal, begin: lazyregexp.New(`^Failures:$`), end: lazyregexp.New(`^Warnings:$`), test: lazyregexp.New(`^\d+\) Scenario: (?P<name>.+?) # (?P<file>\S+?):\d+$`),
+	}
+	behave   = listed{total: behaveTotal, test: lazyregexp.New(`^  (?P<file>\S+\.feature):\d+ +(?P<name>\S.*)$`), begin: lazyregexp.New(`^Failing scenarios:$`), end: lazyregexp.New(`^$`), alone: true}
+	dart     = listed{total: dartTotal, test: lazyregexp.New(`^\d\d:\d\d \+\d+(?: ~\d+)? -\d+: (?P<name>.+) \[E\]$`)}
+	testthat = listed{total: testthatTotal}
+	clojure  = listed{total: clojureTotal, test: lazyregexp.New(`^(?:FAIL|ERROR) in \((?P<name>[^)]+)\)`), end: lazyregexp.New(`^$`)}
+	bazel    = listed{
+		total: bazelTotal, alone: true,
+		test: lazyregexp.New(`^(?P<name>//\S+) +(?:FAILED|TIMEOUT)\b`), ok: lazyregexp.New(`^(?P<name>//\S+) +(?:\(cached\) )?PASSED in `),
+	}
+	zig      = listed{total: zigTotal}
+	elm      = listed{total: elmTotal}
+	tasty    = listed{total: tastyTotal}
+	crystal  = listed{total: crystalTotal, begin: rspec.begin, end: rspec.end, test: rspec.test}
+	alcotest = listed{total: alcotestTotal}
+)
+
+// ginkgoSign is a summary of Ginkgo, whole or of a suite that passed among several.
+var ginkgoSign = lazyregexp.New(`^(?:(?:SUCCESS|FAIL)! -- \d+ Passed |\[\d+\] .+ - \d+/\d+ specs )`)
+
+// readGinkgo counts the marks of suites that passed, of which Ginkgo prints no summary if there are several.
+func readGinkgo(c *collector, outputs [][]byte) {
+	ginkgo.read(c, outputs)
+	eachLine(outputs, func(line string) {
+		if m := ginkgoShort().FindStringSubmatch(line); m != nil {
+			c.Passed += strings.Count(m[1], "•")
+			c.Skipped += strings.Count(m[1], "S") + strings.Count(m[1], "P")
+		}
+	})
+}
+
+// goTestLine matches the lines of go test, which gotestsum shows in some of its formats.
+var goTestLine = lazyregexp.New(`^(?:ok  \t|\s*--- (?:PASS|FAIL|SKIP): )`)
+
+// readGotestsum reads the output of gotestsum, unless it has that of go test.
+func readGotestsum(c *collector, outputs [][]byte) {
+	shown := false
+	eachLine(outputs, func(line string) { shown = shown || goTestLine().MatchString(line) })
+	if !shown {
+		gotestsum.read(c, outputs)
+	}
+}
 
 // scalatestTotal matches the summary of ScalaTest, which sbt sums up once more.
 var scalatestTotal = lazyregexp.New(`^(?:\[\w+\] )?Tests: succeeded (?P<passed>\d+), failed (?P<failed>\d+), canceled (?P<skipped>\d+), ignored (?P<omitted>\d+), pending (?P<pending>\d+)$`)

@@ -145,6 +145,19 @@ var formats = []format{
 	{"scalatest", false, scalatestTotal, readScalatest},
 	{"surefire", false, surefireTotal, surefire.read},
 	{"swift", false, swiftEnd, readSwift},
+	{"ginkgo", false, ginkgoSign, readGinkgo},
+	{"gotestsum", false, gotestsumEnd, readGotestsum},
+	{"cucumber", false, cucumberTotal, cucumber.read},
+	{"behave", false, behaveTotal, behave.read},
+	{"dart", false, dartTotal, dart.read},
+	{"testthat", false, testthatTotal, testthat.read},
+	{"clojure", false, lazyregexp.New(`^Ran \d+ tests containing \d+ assertions\.$`), clojure.read},
+	{"bazel", false, bazelTotal, bazel.read},
+	{"zig", false, zigTotal, zig.read},
+	{"elm-test", false, lazyregexp.New(`^TEST RUN (?:PASSED|FAILED)`), elm.read},
+	{"tasty", false, tastyTotal, tasty.read},
+	{"crystal", false, crystalTotal, crystal.read},
+	{"alcotest", false, alcotestTotal, alcotest.read},
 }
 
 // noTests matches what runners print, instead of a summary, if they found no test and exit with 0 nevertheless. That of jest is
