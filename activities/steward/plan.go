@@ -95,7 +95,7 @@ func (p *planning) plan(ctx context.Context) error {
 		return err
 	}
 	a := risk.Assess(p.in.Charter, risk.Work{Task: p.task, Specs: p.specs, Files: p.names, Planner: plan.Tier, Estimate: p.out.Estimate})
-	p.out.Tier, p.out.TierBy, p.out.Why, p.out.Governs, p.out.Production = a.Tier, a.By, a.Why, a.Governs, a.Production
+	p.out.Tier, p.out.TierBy, p.out.TierReasons, p.out.Governs, p.out.Production = a.Tier, a.By, a.Why, a.Governs, a.Production
 	p.block()
 	if _, err := keepText(p.Workspace, text); err != nil {
 		return err

@@ -57,7 +57,7 @@ func TestS3_ATaskThatBringsItsStepsIsPlannedWithoutAPlanner(t *testing.T) {
 	require.Equal(t, "task", p.Plan.By)
 	require.Len(t, p.Plan.Steps, 1)
 	require.NotEmpty(t, p.Tier)
-	require.NotEmpty(t, p.Why)
+	require.NotEmpty(t, p.TierReasons)
 	require.Zero(t, p.Estimate.N)
 	require.Equal(t, s.Opened.Base, p.Base)
 	require.Equal(t, p.Plan, s.Plan("one", nil).Plan, "a retry has the same")

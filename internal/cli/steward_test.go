@@ -55,12 +55,12 @@ type fakeProject struct {
 }
 
 func project() *fakeProject {
-	plan := &task.Plan{Hash: testHash, By: "planner", Needs: []string{"tier T1"}, Steps: []task.Step{{ID: "fix", Kind: "deliver"}}}
+	plan := &task.Plan{Hash: testHash, By: "planner", Needs: []task.Need{{Kind: task.NeedTier, Text: "tier T1"}}, Steps: []task.Step{{ID: "fix", Kind: "deliver"}}}
 	return &fakeProject{
 		state: steward.State{
 			Steward: "shop", Status: loop.Waiting, State: task.Waiting, Mode: "mission", Queue: []string{"c"}, TasksCount: 3,
 			Tasks: []steward.Task{
-				{ID: "a", Title: "Change the schema", State: task.Waiting, Tier: task.T1, TierBy: "rules", TierWhy: "paths db/**", Plan: plan, WaitingFor: &steward.WaitingFor{Gate: "tier-7"}},
+				{ID: "a", Title: "Change the schema", State: task.Waiting, Tier: task.T1, TierBy: "rules", TierReasons: []task.TierReason{{Tier: task.T1, Text: "paths db/**"}}, Plan: plan, WaitingFor: &steward.WaitingFor{Gate: "tier-7"}},
 				{
 					ID: "b", Title: "Fix the total", State: task.Executing, Tier: task.T3, Loops: []string{"shop-b-fix"}, Actions: 2, WaitingFor: &steward.WaitingFor{Loop: "shop-b-fix", Gate: "contract-5", What: "approve the contract"},
 					Steps: []steward.Step{{ID: "fix", Loop: "shop-b-fix", Status: steward.Asking}}, Log: []task.Action{{Name: "step fix", Outcome: "started"}},

@@ -178,22 +178,24 @@ type Event struct {
 	Recovery   string `json:"recovery,omitempty"`
 
 	// The fields of a steward's tasks.
-	Task      string           `json:"task,omitempty"` // its ID
-	Submitted *task.Task       `json:"submitted,omitempty"`
-	Trigger   *task.Trigger    `json:"trigger,omitempty"`
-	From      task.State       `json:"from,omitempty"`
-	To        task.State       `json:"to,omitempty"`
-	Evidence  *task.Evidence   `json:"evidence,omitempty"` // why a task may change its state (S2)
-	TaskPlan  *task.Plan       `json:"task_plan,omitempty"`
-	Tier      task.Tier        `json:"tier,omitempty"`
-	Priority  *int             `json:"priority,omitempty"`
-	Action    *task.Action     `json:"action,omitempty"`
-	Child     *task.ChildEvent `json:"child,omitempty"`
-	LoopID    string           `json:"loop_id,omitempty"` // a child loop's
-	Finding   *task.Finding    `json:"finding,omitempty"`
-	Drift     *task.Drift      `json:"drift,omitempty"`
-	Outcome   string           `json:"outcome,omitempty"`
-	Actions   int              `json:"actions,omitempty"` // that a finished task has taken
+	Task      string         `json:"task,omitempty"` // its ID
+	Submitted *task.Task     `json:"submitted,omitempty"`
+	Trigger   *task.Trigger  `json:"trigger,omitempty"`
+	From      task.State     `json:"from,omitempty"`
+	To        task.State     `json:"to,omitempty"`
+	Evidence  *task.Evidence `json:"evidence,omitempty"` // why a task may change its state (S2)
+	TaskPlan  *task.Plan     `json:"task_plan,omitempty"`
+	Tier      task.Tier      `json:"tier,omitempty"`
+	// TierReasons are the rules that gave the tier, if no person did.
+	TierReasons []task.TierReason `json:"tier_reasons,omitempty"`
+	Priority    *int              `json:"priority,omitempty"`
+	Action      *task.Action      `json:"action,omitempty"`
+	Child       *task.ChildEvent  `json:"child,omitempty"`
+	LoopID      string            `json:"loop_id,omitempty"` // a child loop's
+	Finding     *task.Finding     `json:"finding,omitempty"`
+	Drift       *task.Drift       `json:"drift,omitempty"`
+	Outcome     string            `json:"outcome,omitempty"`
+	Actions     int               `json:"actions,omitempty"` // that a finished task has taken
 	// ExecutingMs is how long the loops of a finished task worked.
 	ExecutingMs int64                 `json:"executing_ms,omitempty"`
 	Missed      map[string]int        `json:"missed,omitempty"` // missed slots of schedules, in all

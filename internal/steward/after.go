@@ -74,7 +74,7 @@ func AfterPlan(s State, c charter.Charter, j Job, p api.TaskPlanned) []loop.Even
 		events = append(events, loop.Event{Type: loop.Warned, Task: id, Reason: loop.Clip(text, 2000)})
 	}
 	if t.PersonsTier() == "" {
-		events = append(events, loop.Event{Type: loop.TierSet, Task: id, Tier: p.Tier, By: p.TierBy, Reason: strings.Join(p.Why, "; ")})
+		events = append(events, loop.Event{Type: loop.TierSet, Task: id, Tier: p.Tier, By: p.TierBy, TierReasons: p.TierReasons})
 	}
 	return append(events, tight(loop.Fold(s, events), c, id)...)
 }
@@ -159,13 +159,13 @@ func AfterAssess(s State, c charter.Charter, j Job, p api.TaskPlanned) []loop.Ev
 	if plan.Cost == nil {
 		plan.Cost = &p.Estimate
 	}
-	tier, by, because := p.Tier, p.TierBy, strings.Join(p.Why, "; ")
+	set := loop.Event{Type: loop.TierSet, Task: t.ID, Tier: p.Tier, By: p.TierBy, TierReasons: p.TierReasons, TaskPlan: &plan, How: "assessed once more"}
 	if own := t.PersonsTier(); own != "" { // a person's tier stays, even if it was set during the assessment
-		tier, by, because = own, t.TierBy, t.TierWhy
+		set.Tier, set.By, set.TierReasons, set.Reason = own, t.TierBy, nil, t.TierNote
 	}
 	// The estimate stays. The cost so far is compared with the limit before every action.
-	plan.Needs = risk.NeedsApproval(tier, p.Governs, p.Production, *plan.Cost, metric.Decimal{}, c.Limits.CostUSD)
-	return []loop.Event{{Type: loop.TierSet, Task: t.ID, Tier: tier, By: by, Reason: because, TaskPlan: &plan, How: "assessed once more"}}
+	plan.Needs = risk.NeedsApproval(set.Tier, p.Governs, p.Production, *plan.Cost, metric.Decimal{}, c.Limits.CostUSD)
+	return []loop.Event{set}
 }
 
 // Who set a tier that no rule and no planner may change.

@@ -318,8 +318,8 @@ func (a answering) asked(set loop.Event) []loop.Event {
 	g := a.at.Gates[i]
 	n := next{State: a.at, charter: a.charter, events: []loop.Event{set}}
 	t := *loop.Fold(a.at, n.events).Find(a.id)
-	if needs := n.needsApproval(t, Job{}); needs != "" {
-		g.Summary = n.tierGate(t, needs).Gate.Summary
+	if n.needsApproval(t, Job{}) != "" {
+		g.Summary = n.tierGate(t).Gate.Summary
 		n.events[0].Gate = &g
 		return n.events
 	}

@@ -3,12 +3,10 @@ package steward
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/steward/risk"
 	"pawl/internal/steward/stuck"
 	"pawl/internal/steward/task"
 )
@@ -27,15 +25,15 @@ func (s *State) applied(t *Task, e loop.Event) {
 	case loop.TierSet:
 		if p := e.TaskPlan; p != nil && t.Plan != nil { // the plan was assessed again
 			s.Governance = cmp.Or(p.Governance, s.Governance)
-			before := t.needs()
-			if t.Plan = p; slices.ContainsFunc(p.Needs, func(need string) bool { return !slices.Contains(before, need) }) {
+			before := t.Needs()
+			if t.Plan = p; slices.ContainsFunc(p.Needs, func(need task.Need) bool { return !slices.Contains(before, need) }) {
 				t.ApprovedBy = "" // nobody approved the plan for that
 			}
 		}
-		t.Tier, t.TierBy, t.TierWhy = e.Tier, e.By, e.Reason
+		t.Tier, t.TierBy, t.TierReasons, t.TierNote = e.Tier, e.By, e.TierReasons, e.Reason
 		if t.Plan != nil && e.TaskPlan == nil && e.By == byPerson { // replaces the tier of the assessment
 			t.Plan = new(*t.Plan)
-			t.Plan.Needs = slices.DeleteFunc(slices.Clone(t.Plan.Needs), func(need string) bool { return strings.HasPrefix(need, risk.NeedTier) })
+			t.Plan.Needs = slices.DeleteFunc(slices.Clone(t.Plan.Needs), func(need task.Need) bool { return need.Kind == task.NeedTier })
 		}
 	case loop.TaskPrioritized:
 		t.Priority = *e.Priority

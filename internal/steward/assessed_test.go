@@ -9,6 +9,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/loop/api"
 	"pawl/internal/metric"
+	"pawl/internal/steward/risk"
 	"pawl/internal/steward/task"
 )
 
@@ -118,11 +119,11 @@ func TestS4_ATierThatAPersonLowersNeedsNoApproval(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T2)
 	o.settle()
-	require.Equal(t, []string{"the tier is T2"}, o.s.Find("a").Plan.Needs)
+	require.Equal(t, []task.Need{{Kind: task.NeedTier, Text: "the tier is T2"}}, o.s.Find("a").Plan.Needs)
 	o.answer("a", MessageSetTier, Message{Tier: task.T3, By: "ann", Note: "it is small"})
 	require.Empty(t, o.s.Find("a").Plan.Needs)
 	require.Empty(t, o.s.Gates, "nothing is asked any more")
-	require.Equal(t, "ann: it is small", o.s.Find("a").TierWhy)
+	require.Equal(t, "ann: it is small", o.s.Find("a").TierNote)
 	o.settle()
 	require.Equal(t, 1, o.started["s-a-one"])
 }
@@ -149,12 +150,15 @@ func TestS4_AnOpenQuestionNamesTheTierThatAPersonHasSet(t *testing.T) {
 		task.T1: "the tier is T1 (set by a person); the estimate is high", task.T0: "the estimate is high; the tier is T0 (set by a person)",
 	} {
 		n, asks := next{State: o.s}, *o.s.Find("a")
-		asks.Tier, asks.TierBy, asks.TierWhy = tier, byPerson, ""
-		needs := "the estimate is high"
+		asks.Tier, asks.TierBy, asks.TierNote = tier, byPerson, ""
+		needs := []task.Need{{Kind: task.NeedEstimate, Text: "the estimate is high"}}
 		if tier == task.T1 {
-			needs = "the tier is T1; " + needs
+			needs = append([]task.Need{risk.TierNeed(tier)}, needs...)
 		}
-		require.Contains(t, n.tierGate(asks, needs).Gate.Summary, want, "it is the tier that was set")
+		plan := *asks.Plan
+		plan.Needs = needs
+		asks.Plan = &plan
+		require.Contains(t, n.tierGate(asks).Gate.Summary, want, "it is the tier that was set")
 	}
 	o.answer("a", loop.MessageApprove, Message{Hash: gate.Hash, By: "ann"})
 	o.settle()

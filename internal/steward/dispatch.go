@@ -185,8 +185,8 @@ func (n *next) resume(id, answer string) {
 		n.to(*t, task.Planning, task.Evidence{Answer: answer})
 		return
 	}
-	if needs := n.needsApproval(*t, Job{}); needs != "" {
-		n.events = append(n.events, n.tierGate(*t, needs))
+	if n.needsApproval(*t, Job{}) != "" {
+		n.events = append(n.events, n.tierGate(*t))
 		return
 	}
 	e := n.fit(*t)

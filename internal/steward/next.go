@@ -214,34 +214,59 @@ func (n *next) executing(t Task) {
 	}
 }
 
-func (n *next) tierGate(t Task, needs string) loop.Event {
-	switch {
-	case t.PersonsTier() != "":
-		tier, by := risk.NeedTier+string(t.Tier), " (set by "+strings.TrimSuffix(t.TierBy+": "+t.TierWhy, ": ")+")"
-		if strings.Contains(needs, tier) {
-			needs = strings.Replace(needs, tier, tier+by, 1)
-		} else {
-			needs += "; " + tier + by
-		}
-	case t.TierWhy != "": // more specific than the tier alone, with which the sentence begins
-		why := strings.Join(slices.DeleteFunc(strings.Split(strings.ReplaceAll(t.TierWhy, string(t.Tier)+": ", ""), "; "), func(rule string) bool {
-			return strings.HasSuffix(rule, "("+risk.Cost+")") && strings.Contains(needs, risk.NeedEstimate) // the cost is named elsewhere in the sentence
-		}), "; ")
-		if strings.Contains(why, "("+risk.Governance+")") { // it names the files
-			needs = strings.TrimSuffix(strings.Replace(needs, risk.NeedGoverns+"; ", "", 1), "; "+risk.NeedGoverns)
-		}
-		if tier := risk.NeedTier + string(t.Tier); why == "" {
-			break
-		} else if strings.Contains(needs, tier) {
-			needs = strings.Replace(needs, tier, why, 1)
-		} else {
-			needs += " (" + why + ")"
-		}
-	}
+// tierGate asks a person to approve a task's plan.
+func (n *next) tierGate(t Task) loop.Event {
 	return loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
 		Kind: GateTier, Task: t.ID, Hash: t.Plan.Hash, Choices: choices[GateTier],
-		Summary: loop.Clip(fmt.Sprintf("%s: the plan of %q needs an approval: %s", cmp.Or(t.Tier, "no tier"), t.ID, needs), 2000),
+		Summary: loop.Clip(fmt.Sprintf("%s: the plan of %q needs an approval: %s", cmp.Or(t.Tier, "no tier"), t.ID, needsWithTier(t)), 2000),
 	}}
+}
+
+// needsWithTier returns the needs of a task's plan in words. It says who set the tier, or by which rules, and each fact
+// once.
+func needsWithTier(t Task) string {
+	if t.PersonsTier() != "" {
+		needs := t.Needs()
+		set := risk.TierNeed(t.Tier)
+		set.Text += " (set by " + strings.TrimSuffix(t.TierBy+": "+t.TierNote, ": ") + ")"
+		if i := slices.IndexFunc(needs, isTierNeed); i >= 0 {
+			needs = slices.Clone(needs)
+			needs[i] = set
+		} else {
+			needs = append(slices.Clip(needs), set)
+		}
+		return needsInWords(needs)
+	}
+	needs, reasons := t.Needs(), t.TierReasons
+	if hasNeed(needs, task.NeedEstimate) {
+		reasons = list.Filter(reasons, func(r task.TierReason) bool { return r.Rule != risk.Cost })
+	}
+	if slices.ContainsFunc(reasons, func(r task.TierReason) bool { return r.Rule == risk.Governance }) { // it names the files
+		needs = list.Filter(needs, func(need task.Need) bool { return need.Kind != task.NeedGovernance })
+	}
+	rules := task.BesideAll(reasons, t.Tier)
+	i := slices.IndexFunc(needs, isTierNeed)
+	switch {
+	case rules == "":
+		return needsInWords(needs)
+	case i < 0:
+		return needsInWords(needs) + " (" + rules + ")"
+	}
+	needs = slices.Clone(needs)
+	needs[i].Text = rules
+	return needsInWords(needs)
+}
+
+func isTierNeed(need task.Need) bool { return need.Kind == task.NeedTier }
+
+func hasNeed(needs []task.Need, kind task.NeedKind) bool {
+	return slices.ContainsFunc(needs, func(need task.Need) bool { return need.Kind == kind })
+}
+
+// needsInWords returns needs as one sentence.
+func needsInWords(needs []task.Need) string {
+	texts := list.Map(needs, func(need task.Need) string { return need.Text })
+	return strings.Join(texts, "; ")
 }
 
 // limit returns what a task may cost; nil means no limit.

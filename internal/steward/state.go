@@ -70,18 +70,20 @@ type State struct {
 
 // Task is a task in the steward's state. In state IDLE it waits to start, or is over if it has an outcome.
 type Task struct {
-	ID       string     `json:"id"`
-	Title    string     `json:"title,omitempty"`
-	Tier     task.Tier  `json:"tier"`
-	TierBy   string     `json:"tierBy,omitempty"` // rules, planner, the charter or a person
-	TierWhy  string     `json:"tierWhy,omitempty"`
-	State    task.State `json:"state"`
-	Priority int        `json:"priority"`
-	After    []string   `json:"after,omitempty"` // the tasks before it that are not done yet
-	Source   string     `json:"source,omitempty"`
-	Held     bool       `json:"held,omitempty"`   // it waits in the backlog until somebody resumes it
-	Paused   bool       `json:"paused,omitempty"` // a person paused it
-	Notes    []string   `json:"notes,omitempty"`  // guidance that its loops or its planner have not got yet
+	ID     string    `json:"id"`
+	Title  string    `json:"title,omitempty"`
+	Tier   task.Tier `json:"tier"`
+	TierBy string    `json:"tierBy,omitempty"` // rules, planner, the charter or a person
+	// TierReasons are the rules that gave the tier. TierNote is what a person who set it said.
+	TierReasons []task.TierReason `json:"tierReasons,omitempty"`
+	TierNote    string            `json:"tierNote,omitempty"`
+	State       task.State        `json:"state"`
+	Priority    int               `json:"priority"`
+	After       []string          `json:"after,omitempty"` // the tasks before it that are not done yet
+	Source      string            `json:"source,omitempty"`
+	Held        bool              `json:"held,omitempty"`   // it waits in the backlog until somebody resumes it
+	Paused      bool              `json:"paused,omitempty"` // a person paused it
+	Notes       []string          `json:"notes,omitempty"`  // guidance that its loops or its planner have not got yet
 
 	Plan       *task.Plan `json:"plan"`
 	ApprovedBy string     `json:"approvedBy,omitempty"` // who approved exactly this plan
@@ -125,10 +127,10 @@ func (t Task) PersonsTier() task.Tier {
 	return ""
 }
 
-// needs returns the reasons why a person has to approve the task's plan (S4), even if a person has approved it.
-func (t Task) needs() []string {
+// Needs returns the reasons why a person has to approve the task's plan (S4), even if a person has approved it.
+func (t Task) Needs() []task.Need {
 	if len(t.Plan.Needs) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person set that tier after the assessment
-		return []string{risk.NeedTier + string(t.Tier)}
+		return []task.Need{risk.TierNeed(t.Tier)}
 	}
 	return t.Plan.Needs
 }

@@ -232,11 +232,11 @@ func (n *next) needsApproval(t Task, _ Job) string {
 	if t.Plan == nil || t.ApprovedBy != "" {
 		return ""
 	}
-	return strings.Join(t.needs(), "; ")
+	return needsInWords(t.Needs())
 }
 
 func (n *next) waitsForApproval(t Task, why string) {
-	n.to(t, task.Waiting, task.Evidence{Reason: "it needs an approval: " + why, Stop: StopApproval}, n.tierGate(t, why))
+	n.to(t, task.Waiting, task.Evidence{Reason: "it needs an approval: " + why, Stop: StopApproval}, n.tierGate(t))
 }
 
 func (n *next) moneyIsSpent(t Task, _ Job) string {

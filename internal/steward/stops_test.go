@@ -14,6 +14,7 @@ import (
 	"pawl/internal/loop/api"
 	"pawl/internal/metric"
 	"pawl/internal/steward/charter"
+	"pawl/internal/steward/risk"
 	"pawl/internal/steward/stuck"
 	"pawl/internal/steward/task"
 )
@@ -66,7 +67,7 @@ func TestS6_EveryStopConditionIsCheckedBeforeEveryAction(t *testing.T) {
 		{"nobody has approved T1", StopApproval, []Do{Begin, Join, Adopt, Propose, Tell}, func(_ *State, _ *charter.Charter, t *Task) { t.Tier = task.T1 }},
 		{"nobody has approved what is needed", StopApproval, []Do{Begin, Join, Adopt, Propose, Tell}, func(_ *State, _ *charter.Charter, t *Task) {
 			if t.Plan != nil {
-				t.Plan.Needs = []string{"production is touched"}
+				t.Plan.Needs = []task.Need{{Kind: task.NeedProduction, Text: "production is touched"}}
 			}
 		}},
 		{"the money is spent", StopResources, working, func(_ *State, c *charter.Charter, t *Task) { c.Limits.CostUSD, t.Cost.CostUSD = &ten, ten }},
@@ -543,16 +544,23 @@ func TestWhatPeopleAreToldIsSaidOnce(t *testing.T) {
 	plan := o.next(nil)[0]
 	o.emit(AfterPlan(o.s, o.c, plan, api.TaskPlanned{
 		Plan: &task.Plan{Hash: fmt.Sprintf("%064d", 1), Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T1, TierBy: "rules", Governs: true,
-		Why: []string{"T1: RULES.md may change, and your spec calls it a governance file (governance)", "T2: go.mod: which third-party code is used (dependencies)"},
+		TierReasons: []task.TierReason{
+			{Tier: task.T1, Rule: risk.Governance, Text: "RULES.md may change, and your spec calls it a governance file"},
+			{Tier: task.T2, Rule: "dependencies", Text: "go.mod: which third-party code is used"},
+		},
 	})...)
 	n := next{State: o.s, charter: o.c}
-	for why, want := range map[string]string{
-		"T2: an estimate of $2: more than limits.costUSD (cost)":             "the tier is T2; the estimate of $2 is above limits.costUSD, $1",
-		"T2: go.mod: dependencies (dependencies); T2: an estimate: x (cost)": "go.mod: dependencies (dependencies); the estimate of $2 is above limits.costUSD, $1",
+	cost := task.TierReason{Tier: task.T2, Rule: risk.Cost, Text: "an estimate of $2: more than limits.costUSD"}
+	dependencies := task.TierReason{Tier: task.T2, Rule: "dependencies", Text: "go.mod: dependencies"}
+	estimate := task.Need{Kind: task.NeedEstimate, Text: "the estimate of $2 is above limits.costUSD, $1"}
+	for want, reasons := range map[string][]task.TierReason{
+		"the tier is T2; the estimate of $2 is above limits.costUSD, $1":                      {cost},
+		"go.mod: dependencies (dependencies); the estimate of $2 is above limits.costUSD, $1": {dependencies, cost},
 	} {
 		dear := *o.s.Find("a")
-		dear.Tier, dear.TierBy, dear.TierWhy = task.T2, "rules", why
-		require.Equal(t, `T2: the plan of "a" needs an approval: `+want, n.tierGate(dear, "the tier is T2; the estimate of $2 is above limits.costUSD, $1").Gate.Summary)
+		dear.Tier, dear.TierBy, dear.TierReasons = task.T2, "rules", reasons
+		dear.Plan = &task.Plan{Needs: []task.Need{risk.TierNeed(task.T2), estimate}}
+		require.Equal(t, `T2: the plan of "a" needs an approval: `+want, n.tierGate(dear).Gate.Summary)
 	}
 	o.next(nil)
 	require.Equal(t, `T1: the plan of "a" needs an approval: RULES.md may change, and your spec calls it a governance file (governance); T2: go.mod: which third-party code is used (dependencies)`, o.s.Gates[0].Summary)

@@ -6,6 +6,7 @@ import (
 
 	"pawl/internal/loop"
 	"pawl/internal/steward"
+	"pawl/internal/steward/task"
 )
 
 // supervised describes an event of a steward or of one of its tasks, and any other event by its name.
@@ -45,7 +46,7 @@ func (s Style) supervised(e loop.Event) (text, color string, ofNote bool) {
 			color = yellow
 		}
 	case loop.TierSet:
-		text = about + "tier " + string(e.Tier) + by(e) + note(strings.ReplaceAll(e.Reason, string(e.Tier)+": ", ""))
+		text = about + "tier " + string(e.Tier) + by(e) + note(cmp.Or(e.Reason, task.BesideAll(e.TierReasons, e.Tier)))
 	case loop.StepBegun:
 		text = about + "step " + Clean(e.Step) + " " + cmp.Or(Clean(e.How), "started") + ": loop " + Clean(e.LoopID) + note(e.Reason)
 	case loop.ActionTaken:

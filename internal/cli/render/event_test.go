@@ -104,7 +104,7 @@ func events() []loop.Event {
 		{Type: loop.TaskSubmitted, Task: "ci-1", By: "ann", Submitted: &task.Task{Title: "Mend the build\x1b[2J"}},
 		{Type: loop.TaskPrioritized, Task: "ci-1", Priority: &five, By: "ann"},
 		{Type: loop.PlanMade, Task: "ci-1", TaskPlan: &task.Plan{Hash: hash, Steps: make([]task.Step, 2)}},
-		{Type: loop.TierSet, Task: "ci-1", Tier: task.T1, By: "rules", Reason: "paths db/**"},
+		{Type: loop.TierSet, Task: "ci-1", Tier: task.T1, By: "rules", TierReasons: []task.TierReason{{Tier: task.T1, Text: "paths db/**"}}},
 		{Type: loop.TaskStateChanged, Task: "ci-1", From: task.Planning, To: task.Waiting, Evidence: &task.Evidence{Reason: "tier T1"}},
 		{Type: loop.StepBegun, Task: "ci-1", Step: "fix", LoopID: "shop-ci-1-fix"},
 		{Type: loop.ChildTold, Task: "ci-1", LoopID: "shop-ci-1-fix", Message: "pause"},

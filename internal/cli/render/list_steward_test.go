@@ -107,11 +107,11 @@ func TestABodyIsShownOnceAndCleaned(t *testing.T) {
 }
 
 func TestATasksOwnScreenNamesItsTierAndPlanOnce(t *testing.T) {
-	asks := steward.Task{ID: "a", State: task.Waiting, Tier: task.T2, TierBy: "a person", TierWhy: "ann"}
+	asks := steward.Task{ID: "a", State: task.Waiting, Tier: task.T2, TierBy: "a person", TierNote: "ann"}
 	st := steward.State{Steward: "shop", Status: loop.Running, Gates: []loop.Gate{{ID: "tier-4", Kind: steward.GateTier, Task: "a"}}, GatesCount: 1, Tasks: []steward.Task{asks}}
 	page := Style{}.Task(st, asks, time.Now())
 	require.Regexp(t, "tier +T2, set by a person: ann\n", page)
-	ruled := steward.Task{ID: "b", Tier: task.T3, TierBy: "rules", TierWhy: "T3: no rule matched (otherwise)"}
+	ruled := steward.Task{ID: "b", Tier: task.T3, TierBy: "rules", TierReasons: []task.TierReason{{Tier: task.T3, Rule: "otherwise", Text: "no rule matched"}}}
 	require.Regexp(t, "tier +T3, set by rules: no rule matched \\(otherwise\\)\n", Style{}.Task(st, ruled, time.Now()))
 	require.Contains(t, page, "The plan is below.")
 	require.NotContains(t, page, "pawl steward show shop a", "that is this screen")

@@ -157,17 +157,14 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	f.add("title", Clean(t.Title))
 	f.add("state", s.doing(st, t)+note(t.Reason))
 	if t.Tier != "" {
-		why := strings.TrimPrefix(Clean(t.TierWhy), string(t.Tier)+": ") // a rule's reason begins with its tier
+		why := Clean(cmp.Or(t.TierNote, task.BesideAll(t.TierReasons, t.Tier)))
 		f.add("tier", string(t.Tier)+", set by "+cmp.Or(Clean(t.TierBy), "–")+Around(": ", why, ""))
 	}
 	f.add("priority", itoa(t.Priority))
 	f.add("after", Clean(strings.Join(t.After, ", ")))
 	f.add("source", Clean(t.Source))
 	if p := t.Plan; p != nil {
-		because := p.Needs
-		if len(because) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person has set the tier
-			because = []string{"its tier is " + string(t.Tier)}
-		}
+		because := list.Map(t.Needs(), func(need task.Need) string { return need.Text })
 		needs := "needs an approval: "
 		if t.ApprovedBy != "" {
 			needs = "needed an approval: "

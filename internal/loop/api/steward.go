@@ -88,8 +88,9 @@ type TaskPlanned struct {
 	Governance string     `json:"governance"`     // SHA-256 of the governance files that were read
 	Tier       task.Tier  `json:"tier"`
 	TierBy     string     `json:"tierBy,omitempty"` // rules, planner or a person
-	Why        []string   `json:"why,omitempty"`    // the rules that decided the tier
-	Estimate   task.Cost  `json:"estimate"`
+	// TierReasons are the rules that decided the tier.
+	TierReasons []task.TierReason `json:"tierReasons,omitempty"`
+	Estimate    task.Cost         `json:"estimate"`
 	// Approval depends on these (S4), and on tier and cost.
 	Governs    bool       `json:"governs,omitempty"`    // it changes governance files
 	Production bool       `json:"production,omitempty"` // it touches production

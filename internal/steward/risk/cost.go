@@ -91,32 +91,32 @@ func Compared(estimate task.Cost, actual metric.Decimal) string {
 	return fmt.Sprintf("%s spent, %s: %s", dollars(actual), how, InWords(estimate))
 }
 
-// The beginning of a reason about a tier, and of one about an estimate, and the reason about governance files.
-const (
-	NeedTier     = "the tier is "
-	NeedEstimate = "the estimate of "
-	NeedGoverns  = "governance files may change"
-)
-
 // NeedsApproval returns why a person has to approve a task before it starts or continues (S4), nil if nobody has to.
 // limit is limits.costUSD; an amount equal to it is within it.
-func NeedsApproval(tier task.Tier, governs, production bool, estimate task.Cost, actual metric.Decimal, limit *metric.Decimal) (reasons []string) {
+func NeedsApproval(tier task.Tier, governs, production bool, estimate task.Cost, actual metric.Decimal, limit *metric.Decimal) (needs []task.Need) {
 	if tier != task.T0 && tier != task.T3 {
-		reasons = append(reasons, NeedTier+string(tier))
+		needs = append(needs, TierNeed(tier))
 	}
 	if governs {
-		reasons = append(reasons, NeedGoverns)
+		needs = append(needs, task.Need{Kind: task.NeedGovernance, Text: "governance files may change"})
 	}
 	if production {
-		reasons = append(reasons, "production is touched")
+		needs = append(needs, task.Need{Kind: task.NeedProduction, Text: "production is touched"})
 	}
 	if above(High(estimate), limit) {
-		reasons = append(reasons, fmt.Sprintf(NeedEstimate+"%s is above limits.costUSD, %s", highInWords(estimate), dollars(*limit)))
+		text := fmt.Sprintf("the estimate of %s is above limits.costUSD, %s", highInWords(estimate), dollars(*limit))
+		needs = append(needs, task.Need{Kind: task.NeedEstimate, Text: text})
 	}
 	if above(&actual, limit) {
-		reasons = append(reasons, fmt.Sprintf("the %s that were spent are above limits.costUSD, %s", dollars(actual), dollars(*limit)))
+		text := fmt.Sprintf("the %s that were spent are above limits.costUSD, %s", dollars(actual), dollars(*limit))
+		needs = append(needs, task.Need{Kind: task.NeedSpent, Text: text})
 	}
-	return reasons
+	return needs
+}
+
+// TierNeed is the need for an approval because of the tier.
+func TierNeed(tier task.Tier) task.Need {
+	return task.Need{Kind: task.NeedTier, Text: "the tier is " + string(tier)}
 }
 
 // dollars formats an amount with at least two decimals, and with more if the amount is short.

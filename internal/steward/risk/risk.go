@@ -35,61 +35,54 @@ const (
 // Assessment is the result.
 type Assessment struct {
 	Tier       task.Tier
-	By         string   // ByRules, ByPlanner or ByPerson
-	Why        []string // one line for each rule that matched, the strictest first
-	Governs    bool     // it may change governance files
-	Production bool     // it touches production
+	By         string            // ByRules, ByPlanner or ByPerson
+	Why        []task.TierReason // each rule that matched, the strictest first
+	Governs    bool              // it may change governance files
+	Production bool              // it touches production
 }
 
 // Assess returns the tier of a task (S3): the strictest that any rule gives. The planner may only raise it; a person
 // may set it to any tier. Governs and Production always follow the rules, whoever sets the tier.
 func Assess(c charter.Charter, w Work) Assessment {
 	r := reachOf(c, w)
-	var found []match
+	var found []task.TierReason
 	for _, rule := range Rules {
 		if names := rule.matches(r); len(names) > 0 {
-			found = append(found, match{rule.Name, rule.Tier, rule.sentence(names)})
+			found = append(found, task.TierReason{Tier: rule.Tier, Rule: rule.Name, Text: rule.sentence(names)})
 		}
 	}
 	for i, rule := range c.Tiers {
 		if names := r.ruled(rule); len(names) > 0 {
-			found = append(found, match{fmt.Sprintf("tiers[%d]", i), rule.Tier, some(names) + ": the charter's own rule"})
+			found = append(found, task.TierReason{Tier: rule.Tier, Rule: fmt.Sprintf("tiers[%d]", i), Text: some(names) + ": the charter's own rule"})
 		}
 	}
 	if len(found) == 0 {
-		found = append(found, match{"otherwise", task.T3, "no rule matched"})
+		found = append(found, task.TierReason{Tier: task.T3, Rule: "otherwise", Text: "no rule matched"})
 		if r.harmless() {
-			found[0] = match{"documentation", task.T0, "nothing but documentation and tests may change"}
+			found[0] = task.TierReason{Tier: task.T0, Rule: "documentation", Text: "nothing but documentation and tests may change"}
 		}
-	} else if !r.harmless() && !slices.ContainsFunc(found, func(m match) bool { return m.tier != task.T0 }) {
-		found = append(found, match{"otherwise", task.T3, "more than documentation and tests may change"})
+	} else if !r.harmless() && !slices.ContainsFunc(found, func(r task.TierReason) bool { return r.Tier != task.T0 }) {
+		found = append(found, task.TierReason{Tier: task.T3, Rule: "otherwise", Text: "more than documentation and tests may change"})
 	}
-	slices.SortStableFunc(found, func(a, b match) int { return Rank(b.tier) - Rank(a.tier) })
-	a := Assessment{Tier: found[0].tier, By: ByRules}
-	for _, m := range found {
-		a.Why = append(a.Why, fmt.Sprintf("%s: %s (%s)", m.tier, m.why, m.rule))
-		a.Governs = a.Governs || m.rule == Governance
-		a.Production = a.Production || m.rule == Production
+	slices.SortStableFunc(found, func(a, b task.TierReason) int { return Rank(b.Tier) - Rank(a.Tier) })
+	a := Assessment{Tier: found[0].Tier, By: ByRules, Why: found}
+	for _, reason := range found {
+		a.Governs = a.Governs || reason.Rule == Governance
+		a.Production = a.Production || reason.Rule == Production
 	}
 	if Rank(w.Planner) > Rank(a.Tier) {
 		a.Tier, a.By = w.Planner, ByPlanner
-		a.Why = append([]string{fmt.Sprintf("%s: the planner has raised it", a.Tier)}, a.Why...)
+		a.Why = slices.Insert(a.Why, 0, task.TierReason{Tier: a.Tier, Text: "the planner has raised it"})
 	}
 	if w.Task.Tier != "" {
 		a.Tier, a.By = w.Task.Tier, ByPerson
-		a.Why = append([]string{fmt.Sprintf("%s: a person has set it", a.Tier)}, a.Why...)
+		a.Why = slices.Insert(a.Why, 0, task.TierReason{Tier: a.Tier, Text: "a person has set it"})
 	}
 	return a
 }
 
 // Rank returns the position of a tier in task.Tiers: T1, the strictest, is the highest. An unknown tier is below all.
 func Rank(t task.Tier) int { return slices.Index(task.Tiers, t) }
-
-type match struct {
-	rule string
-	tier task.Tier
-	why  string
-}
 
 // some returns the first few names that matched, quoted if they can't be shown on one line: others have chosen them.
 func some(names []string) string {

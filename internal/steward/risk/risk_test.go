@@ -99,7 +99,7 @@ func TestS3_TheTierIsThatOfTheStrictestRule(t *testing.T) {
 		{"an estimate of the limit is not", "", []spec.Spec{loop("src/**")}, "5.00", task.T3, ""},
 		{"all in one", "", []spec.Spec{loop("**")}, "", task.T1, "(ci)"},
 		{"a rule of the charter by paths", "", []spec.Spec{loop("m*/a.*")}, "", task.T1, "T1: money/a.go: the charter's own rule (tiers[0])"},
-		{"which comes first if it is the strictest", "", []spec.Spec{loop("m*/a.*", "go.mod")}, "", task.T1, "(tiers[0])\nT2: go.mod"},
+		{"which comes first if it is the strictest", "", []spec.Spec{loop("m*/a.*", "go.mod")}, "", task.T1, "(tiers[0]); T2: go.mod"},
 		{"by words", "Change the pricing", []spec.Spec{loop("src/main.go")}, "", task.T2, `T2: the word "pricing": the charter's own rule (tiers[1])`},
 		{"by files", "", []spec.Spec{loop("src/m*", "web/app.ts", "docs/use.md", "README.md")}, "", task.T2, "T2: 5 files: the charter's own rule (tiers[2])"},
 		{"by cost", "", []spec.Spec{loop("src/main.go")}, "3", task.T2, "an estimate of $3.00: the charter's own rule (tiers[3])"},
@@ -129,9 +129,9 @@ func TestS3_TheTierIsThatOfTheStrictestRule(t *testing.T) {
 			got := risk.Assess(ch, w)
 			require.Equal(t, c.want, got.Tier, got.Why)
 			require.Equal(t, risk.ByRules, got.By)
-			require.Contains(t, strings.Join(got.Why, "\n"), c.why)
-			require.Equal(t, strings.Contains(strings.Join(got.Why, "\n"), "(governance)"), got.Governs)
-			require.Equal(t, strings.Contains(strings.Join(got.Why, "\n"), "(production)"), got.Production)
+			require.Contains(t, task.BesideAll(got.Why, ""), c.why)
+			require.Equal(t, strings.Contains(task.BesideAll(got.Why, ""), "(governance)"), got.Governs)
+			require.Equal(t, strings.Contains(task.BesideAll(got.Why, ""), "(production)"), got.Production)
 		})
 	}
 }
@@ -150,7 +150,7 @@ func TestTheSandboxOfTheChartersDefaultsIsNoRisk(t *testing.T) {
 	} {
 		s := loop("src/**")
 		s.Sandbox = x.sandbox
-		require.Contains(t, risk.Assess(c, risk.Work{Specs: []spec.Spec{s}, Files: project}).Why[0], x.why)
+		require.Contains(t, risk.Assess(c, risk.Work{Specs: []spec.Spec{s}, Files: project}).Why[0].Beside(""), x.why)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestS3_ThePlannerOnlyRaisesTheTierAndAPersonSetsIt(t *testing.T) {
 		require.Equal(t, x.want, a.Tier)
 		require.Equal(t, x.by, a.By)
 		require.Equal(t, x.scope == "*.md", a.Governs, "whoever sets the tier")
-		require.Contains(t, a.Why[0], string(x.want))
+		require.Contains(t, a.Why[0].Beside(""), string(x.want))
 	}
 }
 
@@ -224,13 +224,13 @@ func TestS3_ManyFilesAreARisk(t *testing.T) {
 	}
 	require.Equal(t, task.T3, at(1000).Tier)
 	require.Equal(t, task.T2, at(1001).Tier)
-	require.Equal(t, []string{"T2: 1001 files: more than 1000 files may change (size)"}, at(1001).Why)
+	require.Equal(t, "T2: 1001 files: more than 1000 files may change (size)", task.BesideAll(at(1001).Why, ""))
 }
 
 func TestS3_ReasonsAreShortAndOnOneLine(t *testing.T) {
 	files := []string{"a/go.mod", "b/go.mod", "c\nd\u202e/go.mod", "e/go.mod", "f/go.mod", "g/go.mod", strings.Repeat("h", 5000) + "/go.mod"}
 	a := risk.Assess(charter.Charter{}, risk.Work{Specs: []spec.Spec{loop("*/*")}, Files: files})
-	require.Equal(t, []string{`T2: a/go.mod, b/go.mod, "c\nd\u202e/go.mod", e/go.mod, f/go.mod and 2 more: which third-party code is used (dependencies)`}, a.Why)
+	require.Equal(t, `T2: a/go.mod, b/go.mod, "c\nd\u202e/go.mod", e/go.mod, f/go.mod and 2 more: which third-party code is used (dependencies)`, task.BesideAll(a.Why, ""))
 }
 
 func TestEveryRuleHasItsWords(t *testing.T) {
@@ -277,7 +277,11 @@ func TestS4_WhoHasToApprove(t *testing.T) {
 		{"everything", task.T1, true, true, estimate("9"), "9", five, []string{"the tier is T1", "governance files may change", "production is touched", "the estimate of $9.00 is above limits.costUSD, $5.00", "the $9.00 that were spent are above limits.costUSD, $5.00"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, risk.NeedsApproval(c.tier, c.governs, c.production, c.estimate, metric.MustDecimal(c.actual), c.limit))
+			var texts []string
+			for _, need := range risk.NeedsApproval(c.tier, c.governs, c.production, c.estimate, metric.MustDecimal(c.actual), c.limit) {
+				texts = append(texts, need.Text)
+			}
+			require.Equal(t, c.want, texts)
 		})
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // The rules that other code refers to by name. Governance and Production require an approval whatever the tier (S4).
-// The reason for an approval names an estimate by itself, so it leaves out Cost.
+// The question about a plan names an estimate by itself, so it leaves out Cost.
 const (
 	Governance = "governance"
 	Production = "production"

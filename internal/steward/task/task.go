@@ -102,7 +102,53 @@ type Plan struct {
 	// Charter is the SHA-256 of the charter by which Tier and Needs were assessed.
 	Charter string `json:"charter,omitempty"`
 	// Needs are the reasons why a person has to approve exactly this hash (S4); if empty, nobody has to.
-	Needs []string `json:"needs,omitempty"`
+	Needs []Need `json:"needs,omitempty"`
+}
+
+// Need is a reason why a person has to approve a plan.
+type Need struct {
+	Kind NeedKind `json:"kind"`
+	Text string   `json:"text"`
+}
+
+// NeedKind says what a Need is about.
+type NeedKind string
+
+// The kinds of needs.
+const (
+	NeedTier       NeedKind = "tier"
+	NeedGovernance NeedKind = "governance"
+	NeedProduction NeedKind = "production"
+	NeedEstimate   NeedKind = "estimate" // the estimate is above the limit
+	NeedSpent      NeedKind = "spent"    // the cost so far is above the limit
+)
+
+// TierReason is a reason for a tier: a rule that matched, or who raised it.
+type TierReason struct {
+	Tier Tier   `json:"tier"`
+	Rule string `json:"rule,omitempty"` // "" if no rule gave it
+	Text string `json:"text"`
+}
+
+// Beside returns the reason in words where the task's tier is already named.
+func (r TierReason) Beside(tier Tier) string {
+	text := r.Text
+	if r.Tier != tier {
+		text = string(r.Tier) + ": " + text
+	}
+	if r.Rule != "" {
+		text += " (" + r.Rule + ")"
+	}
+	return text
+}
+
+// BesideAll returns all reasons in words where the task's tier is already named.
+func BesideAll(reasons []TierReason, tier Tier) string {
+	texts := make([]string, len(reasons))
+	for i, r := range reasons {
+		texts[i] = r.Beside(tier)
+	}
+	return strings.Join(texts, "; ")
 }
 
 // Evidence says why a task may go from one state to another (S2). The steward's table says what is needed.
