@@ -32,7 +32,7 @@ import (
 // Apply applies an approved proposal to the user's branch.
 func (a *Proposals) Apply(ctx context.Context, in api.Apply) (api.Applied, error) {
 	out, err := a.ApplyHere(ctx, in)
-	return out, workspace.Refusal(err)
+	return out, workspace.Refusal(fault.About(fault.Loop(in.Loop), err))
 }
 
 // ApplyHere is Apply for a caller on the loop's host. A person's mistake is a *fault.Error.

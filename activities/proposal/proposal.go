@@ -49,7 +49,7 @@ func (a *Proposals) Propose(ctx context.Context, in api.Propose) (api.Appended, 
 // Review records a person's decision about the proposal of a loop that has ended (E3).
 func (a *Proposals) Review(ctx context.Context, in api.Review) (api.Reviewed, error) {
 	out, err := a.ReviewHere(ctx, in)
-	return out, workspace.Refusal(err)
+	return out, workspace.Refusal(fault.About(fault.Loop(in.Loop), err))
 }
 
 // ReviewHere is Review for a caller on the loop's host. A person's mistake is a *fault.Error.

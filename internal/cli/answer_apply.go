@@ -53,7 +53,7 @@ working tree is updated too and must be clean.
 func (a *app) apply(ctx context.Context, s *session, in api.Apply, out string) error {
 	done, err := s.Apply(ctx, in)
 	if err != nil {
-		return client.Loop.Naming(in.Loop, err)
+		return client.Loop.About(in.Loop, err)
 	}
 	return a.reportApplied(done, out)
 }

@@ -35,7 +35,7 @@ func (a *app) lookUp(ctx context.Context, s *session, id, question string, m loo
 		return m, fault.New(fault.NoWorker, "no worker answers, so what waits can't be shown").
 			Advise("Start one (" + s.AWorker() + "), or approve by --hash.")
 	case state.Gate == nil:
-		return m, client.Loop.Naming(id, fault.New(fault.GateClosed, "no gate is open: there is nothing to approve"))
+		return m, client.Loop.About(id, fault.New(fault.GateClosed, "no gate is open: there is nothing to approve"))
 	}
 	a.showGate(ctx, s, state, true)
 	m.Hash, m.Gate = state.Gate.Hash, state.Gate.ID

@@ -1,9 +1,7 @@
 package client
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 
 	"pawl/internal/fault"
 	"pawl/internal/spec/kind"
@@ -39,18 +37,12 @@ func (f Family) NotFound(id string) *fault.Error {
 	return e
 }
 
-// Naming returns a fault whose advice has commands with this ID, because the general advice in the table of faults
-// knows no ID. It returns any other error unchanged.
-func (f Family) Naming(id string, err error) error {
-	general, is := errors.AsType[*fault.Error](err)
-	if !is {
-		return err
+// About returns an error whose advice, if it is general, has the commands for this ID.
+func (f Family) About(id string, err error) error {
+	if f == Steward {
+		return fault.About(fault.Steward(id), err)
 	}
-	exact := strings.NewReplacer("`pawl show`", "`"+f.show+" "+id+"`", "`pawl diff`", "`pawl diff "+id+"`", "`pawl approve ID ", "`pawl approve "+id+" ", "the loop", "the "+f.Word).Replace(general.Advice())
-	if exact == general.Advice() {
-		return err
-	}
-	return general.Advise(exact)
+	return fault.About(fault.Loop(id), err)
 }
 
 // runs returns nil if a workflow of that type is of this family, or if the type is unknown, else a fault.

@@ -168,7 +168,7 @@ func isRefusal(err error) bool {
 }
 
 func carryNow[M any](ctx context.Context, c *Client, id, name string, m message[M]) (out Sent, err error) {
-	defer func() { err = m.Naming(id, err) }()
+	defer func() { err = m.About(id, err) }()
 	out = Sent{Loop: id, Message: name}
 	if payload, err := json.Marshal(m.bound(nil)); err == nil {
 		if f := rules.Carried(payload); f != nil { // before it is in Temporal's history

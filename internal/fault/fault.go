@@ -76,18 +76,21 @@ func (f Family) Error() string { return string(f) }
 // Row is one row of the table: what a code means, what a person does about it, and the exit
 // code of the command that meets it.
 type Row struct {
-	Code     Code
-	Meaning  string
-	Recovery string
-	Exit     int
-	Family   Family // "" for none
+	Code    Code
+	Meaning string
+	advice  string // with the placeholders of a Subject
+	Exit    int
+	Family  Family // "" for none
 }
+
+// Recovery returns what a person does about a fault of that code, for any loop.
+func (k Row) Recovery() string { return anyLoop.fill(k.advice) }
 
 // Table lists every code, the source's eleven first, with the source's recovery hint leading.
 var Table = []Row{
 	{LoopNotFound, "no loop with that ID", "`pawl list` shows the IDs that there are.", 2, ""},
-	{LoopAlreadyRunning, "a loop with that ID is running", "Use the existing loop (`pawl show`, `pawl log`), halt it, or start under another name.", 2, ""},
-	{LoopNotPaused, "the loop does not wait for `continue`", "Wait for a pause; `pawl show` says what the loop is doing.", 2, ""},
+	{LoopAlreadyRunning, "a loop with that ID is running", "Use the existing loop (`{show}`, `pawl log`), halt it, or start under another name.", 2, ""},
+	{LoopNotPaused, "the loop does not wait for `continue`", "Wait for a pause; `{show}` says what the {word} is doing.", 2, ""},
 	{MaxIterations, "the iteration limit was reached without success", "Abort, or raise `limits.iterations` and start again.", 3, ""},
 	{MaxFixAttempts, "the fix limit was reached with tests still failing", "Manual intervention: look at the last change and its test output.", 3, ""},
 	{GuardBlocked, "the guard blocked a change", "Start the loop again. While a loop is blocked, fix the violations on the desk and `continue`, or `reject` the change.", 5, ""},
@@ -101,9 +104,9 @@ var Table = []Row{
 	{InvalidMessage, "the message could not be understood", "Correct what is named and send it again.", 2, ""},
 	{PreconditionFailed, "a precondition is not met", "Do what the message says and start again.", 2, ""},
 	{LedgerAhead, "the ledger is ahead of this run", "The loop or steward was reset or restored to a point before its last record; start it again from its ledger.", 3, ""},
-	{GateClosed, "nothing waits for this answer", "See `pawl show` for what the loop waits for, if anything.", 2, ""},
-	{GateMismatch, "the answer is for another gate or of another kind", "Answer the gate that `pawl show` names, in one of the ways it lists.", 2, ""},
-	{HashMismatch, "the hash does not match what waits for approval", "Look at what waits now (`pawl show`) and answer with exactly that hash.", 2, ReviewGating},
+	{GateClosed, "nothing waits for this answer", "See `{show}` for what the {word} waits for, if anything.", 2, ""},
+	{GateMismatch, "the answer is for another gate or of another kind", "Answer the gate that `{show}` names, in one of the ways it lists.", 2, ""},
+	{HashMismatch, "the hash does not match what waits for approval", "Look at what waits now (`{show}`) and answer with exactly that hash.", 2, ReviewGating},
 	{EngineUnreachable, "no Temporal service answers", "Start the engine with `pawl up`, or check TEMPORAL_ADDRESS.", 1, ""},
 	{NoWorker, "Temporal answers, but no worker does for this loop or steward", "Start a worker on the loop's host: `pawl up`.", 1, ""},
 	{InfrastructureError, "the machine or a service failed, not the loop's work", "See the message, then start the loop again.", 1, ""},
@@ -111,12 +114,12 @@ var Table = []Row{
 	{WallClockExceeded, "the loop's wall clock has run out; never a failure type, only the `cause` beside `BUDGET_EXHAUSTED`", "Raise `limits.wallClock` and start again.", 6, Enforcement},
 	{QueueFull, "the steward's queue is full", "Submit the task again later, or raise `limits.queue`.", 2, ""},
 	{CycleTermination, "an iteration has used up its agent calls; never a failure type, only the `cause` beside `BUDGET_EXHAUSTED`", "Raise `limits.steps` and start again.", 6, Enforcement},
-	{TooManyNotes, "too many notes wait for the next agent call", "Send it again once that call has ended; `pawl show` says what the loop is doing.", 2, ""},
+	{TooManyNotes, "too many notes wait for the next agent call", "Send it again once that call has ended; `{show}` says what the {word} is doing.", 2, ""},
 	{LedgerDamaged, "the loop's record is damaged and can't be repaired here", "Do what the message says; what was pushed is in the repository.", 3, ""},
 	{NotReproduced, "what the loop kept passed, and fails from scratch; nothing is proposed", "Read each commit of the branch (`git log -p`), because one of them may have left a forged result in a cache. Run the command that fails in a fresh clone.", 3, ""},
-	{ReviewMissing, "the proposal has not been approved", "Look at it (`pawl diff`) and approve exactly its hash (`pawl approve ID --hash …`).", 2, ReviewGating},
+	{ReviewMissing, "the proposal has not been approved", "Look at it (`{diff}`) and approve exactly its hash (`{approve} --hash …`).", 2, ReviewGating},
 	{ReviewRejected, "the proposal was rejected", "Start another loop; the rejected work stays on its branch.", 2, ReviewGating},
-	{BaseMoved, "the branch has moved since the proposal was made", "Look at the new proposal (`pawl diff`), approve its hash and apply it.", 2, ReviewGating},
+	{BaseMoved, "the branch has moved since the proposal was made", "Look at the new proposal (`{diff}`), approve its hash and apply it.", 2, ReviewGating},
 }
 
 // Lookup returns the table's row for code; ok is false for a code that is not in it.
@@ -127,7 +130,7 @@ func Lookup(code Code) (Row, bool) {
 // Recovery returns what the table says to do about code, "" for an unknown one.
 func Recovery(code Code) string {
 	k, _ := Lookup(code)
-	return k.Recovery
+	return k.Recovery()
 }
 
 // Error is a fault that happened: its code, what happened, and what to do where that is more
@@ -161,12 +164,24 @@ func (e *Error) In(step string) *Error {
 	return &Error{Code: e.Code, What: e.What, Do: e.Do, Cause: e.Cause, Step: step}
 }
 
+// About returns the same fault, whose advice names the subject's commands instead of those for any loop.
+func (e *Error) About(subject Subject) *Error {
+	template := e.template()
+	if filled := subject.fill(template); filled != template {
+		return e.Advise(filled)
+	}
+	return e
+}
+
 // Advice returns what to do: the fault's own advice, else the table's.
-func (e *Error) Advice() string {
+func (e *Error) Advice() string { return anyLoop.fill(e.template()) }
+
+func (e *Error) template() string {
 	if e.Do != "" {
 		return e.Do
 	}
-	return Recovery(e.Code)
+	k, _ := Lookup(e.Code)
+	return k.advice
 }
 
 // Error says what happened and what to do, in a form for people.

@@ -16,10 +16,10 @@ func TestL11_EveryCodeHasItsRowOnce(t *testing.T) {
 		require.False(t, seen[row.Code], row.Code)
 		seen[row.Code] = true
 		require.NotEmpty(t, row.Meaning, row.Code)
-		require.NotEmpty(t, row.Recovery, row.Code)
-		require.NotContains(t, row.Recovery, "was kept", "%s may end a loop that kept nothing", row.Code)
+		require.NotEmpty(t, row.Recovery(), row.Code)
+		require.NotContains(t, row.Recovery(), "was kept", "%s may end a loop that kept nothing", row.Code)
 		require.Contains(t, []int{1, 2, 3, 5, 6}, row.Exit, row.Code)
-		require.Equal(t, row.Recovery, fault.Recovery(row.Code))
+		require.Equal(t, row.Recovery(), fault.Recovery(row.Code))
 	}
 	for i, code := range []fault.Code{
 		fault.LoopNotFound, fault.LoopAlreadyRunning, fault.LoopNotPaused, fault.MaxIterations, fault.MaxFixAttempts, fault.GuardBlocked,
@@ -57,3 +57,23 @@ func TestE5_FaultsAreMatchedByCodeByCauseAndByFamily(t *testing.T) {
 	require.ErrorIs(t, spent, fault.New(fault.BudgetExhausted, ""))
 	require.Equal(t, fault.WallClockExceeded, spent.Advise("x").Cause)
 }
+
+func TestAnAdviceNamesWhatItIsAbout(t *testing.T) {
+	closed := fault.New(fault.GateClosed, "no gate is open")
+	require.Equal(t, "See `pawl show` for what the loop waits for, if anything.", closed.Advice())
+	require.Equal(t, "See `pawl show 'a b'` for what the loop waits for, if anything.", closed.About(fault.Loop("a b")).Advice())
+	require.Equal(t, "See `pawl steward show shop` for what the steward waits for, if anything.", closed.About(fault.Steward("shop")).Advice())
+	missing := fmt.Errorf("applying: %w", fault.New(fault.ReviewMissing, "nobody has approved it"))
+	require.Contains(t, fault.About(fault.Loop("x"), missing).Error(), "(`pawl diff x`) and approve exactly its hash (`pawl approve x --hash …`)")
+
+	own := closed.Advise("Ask {word}: `{show}`.").About(fault.Loop("x"))
+	require.Equal(t, "Ask loop: `pawl show x`.", own.About(fault.Loop("y")).Advice(), "the first one to know decides")
+	other := fault.New(fault.Cancelled, "cancelled")
+	require.Empty(t, other.About(fault.Loop("x")).Do, "an advice that names nothing stays the table's")
+	require.Equal(t, errNone, fault.About(fault.Loop("x"), errNone))
+	for _, row := range fault.Table {
+		require.NotContains(t, row.Recovery(), "{", row.Code)
+	}
+}
+
+var errNone = errors.New("none")

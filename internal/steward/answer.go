@@ -3,7 +3,6 @@ package steward
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,13 +23,7 @@ import (
 // caller applies the events, and the validator of an update drops them.
 func Answer(s State, c charter.Charter, name string, m Message) (rules.Reply, error) {
 	reply, err := answer(s, c, name, m)
-	if general, is := errors.AsType[*fault.Error](err); is { // the general advice is for loops
-		show := "`" + shell.Join("pawl", "steward", "show", s.Steward) + "`"
-		if advice := strings.ReplaceAll(general.Advice(), "`pawl show`", show); advice != general.Advice() {
-			err = general.Advise(strings.ReplaceAll(advice, "the loop", "the steward"))
-		}
-	}
-	return reply, err
+	return reply, fault.About(fault.Steward(s.Steward), err)
 }
 
 func answer(s State, c charter.Charter, name string, m Message) (rules.Reply, error) {

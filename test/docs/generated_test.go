@@ -210,7 +210,7 @@ func errorsPage() string {
 	w.WriteString("Every fault has a code. The code is the workflow's failure type, the state's `errorCode`, and the type of a refused\nupdate's error. It also decides the exit code of the command.\n\n")
 	w.WriteString("| code | what it means | what to do | exit code |\n|---|---|---|---|\n")
 	for _, k := range fault.Table {
-		fmt.Fprintf(&w, "| `%s` | %s | %s | %d |\n", k.Code, k.Meaning, k.Recovery, k.Exit)
+		fmt.Fprintf(&w, "| `%s` | %s | %s | %d |\n", k.Code, k.Meaning, k.Recovery(), k.Exit)
 	}
 	var within []string
 	for _, k := range fault.Table {

@@ -14,9 +14,13 @@ import (
 // code, and it is never retried. A result, unless nil, comes first in the details, as the contract says for loops that
 // failed.
 func Encode(f *fault.Error, result any) error {
-	details := []any{*f}
+	sent := *f
+	if sent.Do != "" {
+		sent.Do = f.Advice()
+	}
+	details := []any{sent}
 	if result != nil {
-		details = []any{result, *f}
+		details = []any{result, sent}
 	}
 	return temporal.NewNonRetryableApplicationError(f.Error(), string(f.Code), nil, details...)
 }

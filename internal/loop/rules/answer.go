@@ -32,6 +32,11 @@ const minHash = 16
 // nothing: the caller applies the events. The validator of an update calls this function and drops the result. An
 // answer is for the gate that is open now, never for the next one.
 func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, error) {
+	reply, err := answer(s, sp, name, m)
+	return reply, fault.About(fault.Loop(s.Loop), err)
+}
+
+func answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, error) {
 	if s.Status.Ended() {
 		return Reply{}, fault.New(Closed(name), "the loop has ended (%s)", s.Status)
 	}
@@ -131,7 +136,7 @@ func AnsweredBefore(code fault.Code, before loop.Answer, message, choice string)
 		return fault.New(code, "the gate %s is closed: %s", before.Gate, by)
 	}
 	return fault.New(code, "the gate %s was answered like this already: %s", before.Gate, by).
-		Advise("The answer does not count again. `pawl show` says what the loop waits for now, if anything.")
+		Advise("The answer does not count again. `{show}` says what the {word} waits for now, if anything.")
 }
 
 // NameIt advises how to answer a gate by a hash by which another gate was answered before.
