@@ -12,6 +12,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/loop/api"
 	"pawl/internal/metric"
+	"pawl/internal/metric/reason"
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/risk"
 	"pawl/internal/steward/stuck"
@@ -371,7 +372,7 @@ func iterated(st Step, e task.ChildEvent) task.Action {
 		a.Outcome = "kept"
 	} else if r.RateLimit != nil {
 		a.Outcome, a.Reason = task.RateLimited, until(*r.RateLimit)
-	} else if r.ErrorCode != "" || strings.HasPrefix(r.Reason, "error:") {
+	} else if r.ErrorCode != "" || reason.Failed(r.Reason) {
 		a.Error = strings.TrimSpace(r.ErrorCode + " " + r.Reason)
 	}
 	return a

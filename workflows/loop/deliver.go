@@ -64,7 +64,8 @@ func (l *deliver) begin(events []loop.Event) {
 			l.turn = e.Attempt - 1
 		case loop.StepEnded:
 			l.turn = max(l.turn, e.Attempt)
-			if log, _, ok := strings.Cut(strings.Join(e.EvidenceIDs, ""), "@"); ok && e.Step == "test" {
+			if e.Step == "test" && len(e.EvidenceIDs) > 0 {
+				log, _ := api.LogIn(e.EvidenceIDs[0])
 				l.prevTest, l.lastTest = l.lastTest, log
 				l.iteration.shown = log
 			}

@@ -189,7 +189,7 @@ func evidenceOf(out api.Outcome) []string {
 	if out.Digest == "" {
 		return nil
 	}
-	names := []string{out.Log + "@sha256:" + short(out.Digest)}
+	names := []string{api.Log(out.Log, short(out.Digest))}
 	if out.Transcript != "" {
 		names = append(names, api.Transcript(out.Log, out.Transcript))
 	}

@@ -67,14 +67,26 @@ const TranscriptFile = "transcript.txt"
 
 // Transcript returns the recorded name of a transcript, with its whole SHA-256; folder is that of its step.
 func Transcript(folder, digest string) string {
-	return folder + "/" + TranscriptFile + "@sha256:" + digest
+	return folder + "/" + TranscriptFile + digestMark + digest
 }
 
 // TranscriptIn returns file and SHA-256 of a transcript from its recorded name; ok is false for any other name.
 func TranscriptIn(name string) (file, digest string, ok bool) {
-	file, digest, ok = strings.Cut(name, "@sha256:")
+	file, digest, ok = strings.Cut(name, digestMark)
 	return file, digest, ok && strings.HasSuffix(file, "/"+TranscriptFile)
 }
+
+// Log returns the recorded name of a step's log, with the beginning of its SHA-256.
+func Log(folder, digest string) string { return folder + digestMark + digest }
+
+// LogIn returns the folder of a step from the recorded name of its log; ok is false for any other name.
+func LogIn(name string) (folder string, ok bool) {
+	folder, _, ok = strings.Cut(name, digestMark)
+	return folder, ok && !strings.HasSuffix(folder, "/"+TranscriptFile)
+}
+
+// digestMark stands between the name of evidence and its SHA-256.
+const digestMark = "@sha256:"
 
 // Outcome is the result of a step. A verdict is a result; only infrastructure causes errors.
 type Outcome struct {
