@@ -190,7 +190,7 @@ func findings(ctx context.Context, h home.Home, id string, s spec.Spec, tell fun
 	if err := out.listed(ctx, ws, s, d, tell); err != nil {
 		return out, plainly(err)
 	}
-	if len(protection.Broken) == 0 || sandbox.Unbounded(protection.Broken) {
+	if len(protection.Broken) == 0 || sandbox.OnlyBounds(protection.Broken) {
 		out.keep(ctx, h, ws, s, d.Contract)
 	}
 	return out, nil

@@ -125,9 +125,9 @@ func (m *Machine) AsksToken() bool {
 // sandbox.
 type Protection struct {
 	Lines  []string
-	Broken []string // claims that do not hold
-	Claims int      // how many were tried
-	Lacks  []string // what is not protected
+	Broken []sandbox.Broken // claims that do not hold
+	Claims int              // how many were tried
+	Lacks  []string         // what is not protected
 }
 
 // Protections tries the sandbox on this machine.
@@ -271,16 +271,16 @@ func Unconnected(refused []egress.Refusal) string {
 }
 
 // Ensure returns a refusal if the spec requires a sandbox and a part of it does not hold.
-func Ensure(s spec.Sandbox, m sandbox.Machine, closed []int, broken []string) error {
+func Ensure(s spec.Sandbox, m sandbox.Machine, closed []int, broken []sandbox.Broken) error {
 	lacks := m.Lacks(sandbox.Network(s.Network), closed)
 	if lacks == "" && len(broken) > 0 {
-		lacks = "a part of it: " + strings.Join(broken, "; ")
+		lacks = "a part of it: " + sandbox.InWords(broken)
 	}
 	if lacks == "" || s.Use != spec.Required {
 		return nil
 	}
 	missing := fault.New(fault.PreconditionFailed, "the spec requires a sandbox, but this machine lacks %s", lacks)
-	if sandbox.Unbounded(broken) {
+	if sandbox.OnlyBounds(broken) {
 		return Refuse(missing.Advise("Run pawl where it can make cgroups (as root, or with systemd-run --user --scope pawl up), take limits.memory and limits.processes out of the spec, or set `sandbox.use` to auto, which says what is not limited. docs/sandbox.md lists the machines."))
 	}
 	return Refuse(missing.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/lib/list"
 	"pawl/internal/spec"
 )
 
@@ -18,6 +19,14 @@ type Claim struct {
 	Wish bool
 	// Open marks a claim whose sentence, even if it holds, says that something is not protected.
 	Open bool
+	// Bound marks a claim about a limit of memory or processes.
+	Bound bool
+}
+
+// Broken is a claim that does not hold.
+type Broken struct {
+	Text  string
+	Bound bool // it is about a limit of memory or processes
 }
 
 // Facts are the input for claims.
@@ -162,15 +171,14 @@ func (p Policy) granted(path string) (grantedPath string, around Place) {
 	return grantedPath, covering(p.Places, grantedPath)
 }
 
-// The sentences of the contract about a limit that can't be kept.
-const (
-	noMemoryBound  = "MEMORY IS NOT BOUNDED: pawl can make no cgroup here that keeps limits.memory"
-	noProcessBound = "PROCESSES ARE NOT BOUNDED: pawl can make no cgroup here that keeps limits.processes"
-)
+// InWords returns broken claims as one sentence.
+func InWords(broken []Broken) string {
+	return strings.Join(list.Map(broken, func(b Broken) string { return b.Text }), "; ")
+}
 
-// Unbounded reports whether broken, a result of Said, contains only limits of memory and processes.
-func Unbounded(broken []string) bool {
-	return len(broken) > 0 && !slices.ContainsFunc(broken, func(text string) bool { return text != noMemoryBound && text != noProcessBound })
+// OnlyBounds reports whether claims are broken, and all of them are about limits of memory and processes.
+func OnlyBounds(broken []Broken) bool {
+	return len(broken) > 0 && !slices.ContainsFunc(broken, func(b Broken) bool { return !b.Bound })
 }
 
 // Unkept returns the limits of the spec that pawl's cgroups can't keep. It tries small limits, with cgroups of a
@@ -191,8 +199,9 @@ func bounds(f Facts) []Claim {
 	if l.Memory > 0 {
 		memory = Claim{
 			Holds: "sandbox: all that runs at a time has at most " + spec.Size(l.Memory).String() + " of memory (limits.memory), files in /tmp included; when it is used up, the kernel ends processes of the command",
-			Fails: noMemoryBound,
+			Fails: "MEMORY IS NOT BOUNDED: pawl can make no cgroup here that keeps limits.memory",
 			Asked: []Question{{Outgrowing, memoryBound}},
+			Bound: true,
 		}
 	}
 	if l.Processes == 0 {
@@ -200,8 +209,9 @@ func bounds(f Facts) []Claim {
 	}
 	return []Claim{memory, {
 		Holds: fmt.Sprintf("sandbox: at most %d processes and threads run at a time (limits.processes)", l.Processes),
-		Fails: noProcessBound,
+		Fails: "PROCESSES ARE NOT BOUNDED: pawl can make no cgroup here that keeps limits.processes",
 		Asked: []Question{{Outgrowing, processBound}},
+		Bound: true,
 		Wish:  f.DefaultProcesses,
 	}}
 }
@@ -220,7 +230,7 @@ func ports(numbers []int) string {
 
 // Said returns the sentences that may be said after the findings, and the claims that do not hold. A claim without
 // findings does not hold either.
-func Said(claims []Claim, found []Finding) (lines, broken []string) {
+func Said(claims []Claim, found []Finding) (lines []string, broken []Broken) {
 	failed := failedOf(found)
 	for _, c := range claims {
 		if c.holds(failed) {
@@ -229,7 +239,7 @@ func Said(claims []Claim, found []Finding) (lines, broken []string) {
 		}
 		lines = append(lines, c.Fails)
 		if !c.Wish {
-			broken = append(broken, c.Fails)
+			broken = append(broken, Broken{c.Fails, c.Bound})
 		}
 	}
 	return lines, broken
