@@ -87,6 +87,9 @@ func TestP0_WhatThisHostLacksIsToldBeforeAnythingIsMeasured(t *testing.T) {
 		"an agent elsewhere": {func(s *spec.Spec) {
 			s.Agent = spec.Agent{Use: "command", Command: spec.Argv{Shell: "/nonexistent/agent -p"}}
 		}, "the agent's command needs /nonexistent/agent, which is no program on this machine"},
+		"an agent elsewhere that setup can't make": {func(s *spec.Spec) {
+			s.Setup.Command, s.Agent = "true", spec.Agent{Use: "command", Command: spec.Argv{Shell: "/nonexistent/agent -p"}}
+		}, "the agent's command needs /nonexistent/agent, which is no program on this machine"},
 		"an agent's list elsewhere":   {func(s *spec.Spec) { s.Agent = command("/nonexistent/agent", "-p") }, "/nonexistent/agent, which is no program on this machine"},
 		"a command elsewhere":         {func(s *spec.Spec) { s.Guard.Command = "/nonexistent/tests -q" }, "guard.command needs /nonexistent/tests, which is no program on this machine"},
 		"a command by its path":       {func(s *spec.Spec) { s.Guard.Command = "./run-tests.sh -q" }, "guard.command needs ./run-tests.sh, which is not in the repository's commit"},
@@ -94,6 +97,7 @@ func TestP0_WhatThisHostLacksIsToldBeforeAnythingIsMeasured(t *testing.T) {
 		"a command by its name":       {func(s *spec.Spec) { s.Guard.Command = "pytestt -q" }, "guard.command needs pytestt, which is not on the PATH"},
 		"a module of Python":          {func(s *spec.Spec) { s.Guard.Command = "python3 -m no_such_module" }, "guard.command needs the Python module no_such_module"},
 		"made by setup":               {func(s *spec.Spec) { s.Setup.Command, s.Guard.Command = "make it", "./made.sh" }, ""},
+		"made by setup in the home":   {func(s *spec.Spec) { s.Setup.Command, s.Guard.Command = "make it", "~/.no-such/made -q" }, ""},
 		"made by an earlier command":  {func(s *spec.Spec) { s.Guard.Command = "cp work/a t.sh && ./t.sh" }, ""},
 		"a module that is there":      {func(s *spec.Spec) { s.Guard.Command = "python3 -m unittest" }, ""},
 		"a script of an interpreter":  {func(s *spec.Spec) { s.Agent = command("sh", "no-such.sh") }, "the agent's command needs no-such.sh, which is not in the repository's commit"},

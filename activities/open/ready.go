@@ -287,7 +287,7 @@ func beside(ctx context.Context, w *command.Work, env []string, argv ...string) 
 func (c *readinessCheck) checkAgent(ctx context.Context, name string, a spec.Agent, env []string) error {
 	path := workspace.LookUp(env, name)
 	if path == "" {
-		saidByItsPath := filepath.IsAbs(name) && c.spec.Setup.Command == ""
+		saidByItsPath := filepath.IsAbs(name) // by checkNeeds
 		if !saidByItsPath {
 			c.found.problem("agent", "the agent's program "+git.Quote(name)+" is not on the PATH", "Install it, or name another agent.")
 		}
@@ -335,9 +335,12 @@ func (c *readinessCheck) checkNeeds(ctx context.Context, u user, needs evaluator
 	setupMayMakeIt := c.spec.Setup.Command != "" && u.check != "setup"
 	for _, file := range needs.Files {
 		switch {
-		case setupMayMakeIt:
 		case file.Outside():
+			if setupMayMakeIt && c.setupCanWrite(workspace.Located(file.Path, u.env), u.env) {
+				continue
+			}
 			c.checkOutside(u, file)
+		case setupMayMakeIt:
 		default:
 			c.checkInTree(u, file)
 		}
@@ -348,6 +351,19 @@ func (c *readinessCheck) checkNeeds(ctx context.Context, u user, needs evaluator
 		}
 	}
 	return nil
+}
+
+// setupCanWrite reports whether setup.command may make a file outside of the tree: in a sandbox only in the home, in
+// temporary folders and in what the spec allows.
+func (c *readinessCheck) setupCanWrite(path string, env []string) bool {
+	if !c.ws.Layered() {
+		return true
+	}
+	places := append([]string{"~/", os.TempDir(), "/tmp", "/var/tmp"}, c.spec.Sandbox.Allow...)
+	return slices.ContainsFunc(places, func(place string) bool {
+		writable := strings.TrimRight(workspace.Located(place, env), "/")
+		return writable != "" && strings.HasPrefix(path+"/", writable+"/")
+	})
 }
 
 // checkOutside checks a program or a script outside of the tree.
