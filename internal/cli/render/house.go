@@ -91,7 +91,7 @@ func (s Style) Proposed(v Drafted, measures bool) string {
 	f.add("guard", short(cmp.Or(guard, "none: a change that improves the number is kept, even if it breaks something else"))...)
 	f.add("agent", v.Agent)
 	for _, missing := range found.Missing {
-		f.add("missing", cut(missing, 1)...) // the file says all of it
+		f.add("missing", Clean(missing))
 	}
 	return s.Bold("A loop for "+Clean(v.Repo)) + "\n" + f.String()
 }
