@@ -215,8 +215,8 @@ func (insp *inspector) step(from, to string) error {
 	_, err := insp.git("-c", "submodule.recurse=false", "read-tree", "-m", "-u", from, to)
 	if ge := git.Failure(err); ge != nil {
 		message, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(ge.Stderr), "error: "), "\n")
-		return &Precondition{Code: TreeRefused, What: "git can't write the working tree: " + git.Printable(message),
-			Do: "mend what git names (a filter, the disk, a permission), and apply again"}
+		return &Precondition{Code: TreeRefused, What: "git can't write the working tree: " + strings.TrimRight(git.Printable(message), "."),
+			Do: "mend what git names (a filter, the disk, a permission, a file that git update-index hides), and apply again"}
 	}
 	return err
 }

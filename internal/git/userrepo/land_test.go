@@ -304,3 +304,32 @@ func TestA7_ALandingThatFailsHalfWayIsPutBack(t *testing.T) {
 	require.NoError(t, userrepo.Land(ctx, b.Store, l))
 	require.Empty(t, gittest.Git(t, b.User, "status", "--porcelain"))
 }
+
+// git status does not show a change of a file that git update-index hides.
+func TestA7_AHiddenChangeInTheWayIsNamedAndKept(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"--skip-worktree", "--assume-unchanged"} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			b, l := landBed(t)
+			var path string
+			for _, f := range gittest.Must(b.Store.Changes(ctx, l.From, l.To)) {
+				if f.Status == 'M' {
+					path = f.Path
+				}
+			}
+			gittest.Git(t, b.User, "update-index", flag, "--", path)
+			gittest.Write(t, b.User+"/"+path, "my own\n")
+			listing := gittest.Listing(t, b.User)
+
+			pre, ok := errors.AsType[*userrepo.Precondition](userrepo.Land(ctx, b.Store, l))
+			require.True(t, ok)
+			require.Equal(t, userrepo.TreeRefused, pre.Code)
+			require.Contains(t, pre.What, path)
+			require.Contains(t, pre.What, "Cannot merge. Your files")
+			require.Contains(t, pre.Do, "git update-index")
+			require.Equal(t, l.From, tip(b, "main"))
+			require.Equal(t, listing, gittest.Listing(t, b.User))
+		})
+	}
+}
