@@ -57,10 +57,11 @@ const (
 	NameInTheWay    = "name-in-the-way"
 	CheckedOutThere = "checked-out-elsewhere"
 	FileInTheWay    = "file-in-the-way"
-	TreeRefused     = "tree-refused" // git can't write a file of the working tree
-	UnusableGit     = "unusable-git" // too old, or it hangs
-	Replaced        = "replaced"     // another repository is in its place
-	Unreadable      = "unreadable"   // damaged, or this user may not read it
+	TreeRefused     = "tree-refused"   // git can't write a file of the working tree
+	BranchRefused   = "branch-refused" // git can't move the branch
+	UnusableGit     = "unusable-git"   // too old, or it hangs
+	Replaced        = "replaced"       // another repository is in its place
+	Unreadable      = "unreadable"     // damaged, or this user may not read it
 )
 
 // Precondition is a condition of P0 that the repository does not meet.

@@ -29,7 +29,7 @@ type Landing struct {
 
 // Land carries out a Landing. Repeating it changes nothing. It returns *store.Fenced if the branch is neither at From
 // nor at To, and *Precondition if the tree is not clean, the branch is checked out elsewhere, a file is in the way or git
-// can't write one. In all these cases it has changed nothing, or has put it back.
+// can't write one or move the branch. In all these cases it has changed nothing, or has put it back.
 func Land(ctx context.Context, s *store.Store, l Landing) error {
 	if err := git.CheckHashes(l.From, l.To); err != nil {
 		return err
@@ -67,7 +67,7 @@ func Land(ctx context.Context, s *store.Store, l Landing) error {
 		return old.after(err)
 	}
 	if err := insp.swap(ref, l); err != nil {
-		return errors.Join(err, old.putBack()) // somebody else was faster
+		return old.after(err)
 	}
 	return nil
 }
@@ -214,8 +214,7 @@ func (insp *inspector) isAt(commit string) bool {
 func (insp *inspector) step(from, to string) error {
 	_, err := insp.git("-c", "submodule.recurse=false", "read-tree", "-m", "-u", from, to)
 	if ge := git.Failure(err); ge != nil {
-		message, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(ge.Stderr), "error: "), "\n")
-		return &Precondition{Code: TreeRefused, What: "git can't write the working tree: " + strings.TrimRight(git.Printable(message), "."),
+		return &Precondition{Code: TreeRefused, What: "git can't write the working tree: " + saidFirst(ge),
 			Do: "mend what git names (a filter, the disk, a permission, a file that git update-index hides), and apply again"}
 	}
 	return err
@@ -233,5 +232,19 @@ func (insp *inspector) swap(ref string, l Landing) error {
 		}
 		return &store.Fenced{Ref: ref, Want: l.From, Have: tip}
 	}
+	if ge := git.Failure(err); ge != nil {
+		return &Precondition{Code: BranchRefused, What: fmt.Sprintf("git can't move the branch %s: %s", git.Quote(l.Branch), saidFirst(ge)),
+			Do: "mend what git names (a lock that was left, a permission), and apply again"}
+	}
 	return err
+}
+
+// saidFirst returns the first line of what git says of a failure.
+func saidFirst(failure *git.Error) string {
+	said := strings.TrimSpace(failure.Stderr)
+	for _, kind := range []string{"error: ", "fatal: "} {
+		said = strings.TrimPrefix(said, kind)
+	}
+	line, _, _ := strings.Cut(said, "\n")
+	return strings.TrimRight(git.Printable(line), ".")
 }

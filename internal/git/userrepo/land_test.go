@@ -333,3 +333,26 @@ func TestA7_AHiddenChangeInTheWayIsNamedAndKept(t *testing.T) {
 		})
 	}
 }
+
+func TestA7_ALockOnTheBranchIsNamedAndNothingChanges(t *testing.T) {
+	t.Parallel()
+	for _, lock := range []string{"HEAD.lock", "refs/heads/main.lock"} {
+		t.Run(lock, func(t *testing.T) {
+			t.Parallel()
+			b, l := landBed(t)
+			listing := gittest.Listing(t, b.User)
+			gittest.Write(t, b.User+"/.git/"+lock, "")
+
+			pre, ok := errors.AsType[*userrepo.Precondition](userrepo.Land(ctx, b.Store, l))
+			require.True(t, ok)
+			require.Equal(t, userrepo.BranchRefused, pre.Code)
+			require.Contains(t, pre.What, lock)
+			require.Contains(t, pre.What, "put back")
+			require.Equal(t, l.From, tip(b, "main"))
+			require.Equal(t, listing, gittest.Listing(t, b.User))
+
+			require.NoError(t, os.Remove(b.User+"/.git/"+lock))
+			require.NoError(t, userrepo.Land(ctx, b.Store, l))
+		})
+	}
+}
