@@ -13,7 +13,7 @@ func TestACommandThatTimesOutWhileItWaitsForChangesIsSaidToWatch(t *testing.T) {
 		"Watch Usage\n › Press a to run all tests.", "Tests  3 passed (3)\n PASS  Waiting for file changes...\n       press h to show help, press q to quit",
 		"10:31:02 - Found 0 errors. Watching for file changes.", "ℹ [mocha] waiting for changes...", "[nodemon] clean exit - waiting for changes before restart",
 		"dotnet watch ⌚ Waiting for a file to change before restarting dotnet...", "[Finished running. Exit status: 0]", "[watch] build finished, watching for changes...",
-		"<=============> 100% EXECUTING\nWaiting for changes to input files...",
+		"INFO [karma-server]: Karma v6.4.2 server started at http://localhost:9876/", "<=============> 100% EXECUTING\nWaiting for changes to input files...",
 	} {
 		require.Contains(t, rules.WatchAdvice("npm test", printed), "never ends", printed)
 		require.NotContains(t, rules.SlowAdvice("guard.timeout", "npm test", printed), "raise", printed)
