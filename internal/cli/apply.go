@@ -18,9 +18,16 @@ import (
 	"pawl/internal/loop/api"
 )
 
+// applyOptions say which proposal is applied and how.
+type applyOptions struct {
+	hash string
+	how  string
+	by   string
+	out  string // the file for a patch, "" for stdout
+}
+
 func (a *app) applyCommand() *cobra.Command {
-	in := api.Apply{}
-	var out string
+	var o applyOptions
 	cmd := &cobra.Command{
 		Use: "apply [ID]", Short: "Apply an approved proposal to the branch that the loop started from", Args: atMost(1),
 		Long: `Apply an approved proposal to the branch that the loop started from: exactly what was
@@ -29,33 +36,35 @@ new proposal replaces the old one and needs a new approval. If the branch is che
 working tree is updated too and must be clean.
 
 --how patch writes the proposal as a patch, to --out or to stdout, and touches no branch.`,
-		RunE: a.brief(func(ctx context.Context, args []string) error {
-			if !slices.Contains(api.Ways, in.How) {
-				return usage("--how is one of " + strings.Join(api.Ways, ", "))
-			}
-			if out != "" && in.How != api.Patch {
-				return usage("--out is for --how patch")
-			}
-			applied := a.naming(applies, func(ctx context.Context, args []string) error {
-				in.Loop = args[0]
-				return a.visit(ctx, func(s *session) error { return a.apply(ctx, s, in, out) })
-			})
-			return applied(ctx, args)
-		}),
+		RunE: a.brief(func(ctx context.Context, args []string) error { return a.runApply(ctx, args, o) }),
 	}
-	cmd.Flags().StringVar(&in.Hash, "hash", "", "the hash that was approved (default: the proposal's)")
-	cmd.Flags().StringVar(&in.How, "how", api.FastForward, "ff, merge, squash or patch")
-	cmd.Flags().StringVar(&in.By, "by", config.User(), "who does this, for the record")
-	cmd.Flags().StringVar(&out, "out", "", "the file to write a patch to (default: stdout)")
+	cmd.Flags().StringVar(&o.hash, "hash", "", "the hash that was approved (default: the proposal's)")
+	cmd.Flags().StringVar(&o.how, "how", api.FastForward, "ff, merge, squash or patch")
+	cmd.Flags().StringVar(&o.by, "by", config.User(), "who does this, for the record")
+	cmd.Flags().StringVar(&o.out, "out", "", "the file to write a patch to (default: stdout)")
 	return cmd
 }
 
-func (a *app) apply(ctx context.Context, s *session, in api.Apply, out string) error {
-	done, err := s.Apply(ctx, in)
+func (a *app) runApply(ctx context.Context, args []string, o applyOptions) error {
+	if !slices.Contains(api.Ways, o.how) {
+		return usage("--how is one of " + strings.Join(api.Ways, ", "))
+	}
+	if o.out != "" && o.how != api.Patch {
+		return usage("--out is for --how patch")
+	}
+	apply := a.naming(applies, func(ctx context.Context, args []string) error {
+		in := api.Apply{Loop: args[0], Hash: o.hash, How: o.how, By: o.by}
+		return a.visit(ctx, func(s *session) error { return a.applyProposal(ctx, s, in, o.out) })
+	})
+	return apply(ctx, args)
+}
+
+func (a *app) applyProposal(ctx context.Context, s *session, in api.Apply, out string) error {
+	applied, err := s.Apply(ctx, in)
 	if err != nil {
 		return client.Loop.About(in.Loop, err)
 	}
-	return a.reportApplied(done, out)
+	return a.reportApplied(applied, out)
 }
 
 func (a *app) reportApplied(done api.Applied, out string) error {

@@ -218,9 +218,13 @@ here, from the Temporal CLI or from the Temporal UI.
 	if !a.deps.Thin {
 		root.AddCommand(a.demoCommand(), a.upCommand())
 	}
-	root.AddCommand(a.runCommand(), a.startCommand(), a.listCommand(), a.showCommand(), a.watchCommand(), a.reportCommand(), a.logCommand(), a.diffCommand(), a.applyCommand(), a.cleanCommand(), a.inboxCommand(), a.stewardCommand())
-	root.AddCommand(a.messageCommands()...)
-	root.AddCommand(a.initCommand(), a.validateCommand(), a.doctorCommand())
+	root.AddCommand(
+		a.initCommand(), a.validateCommand(), a.runCommand(), a.startCommand(),
+		a.listCommand(), a.showCommand(), a.watchCommand(), a.inboxCommand(), a.logCommand(), a.diffCommand(), a.reportCommand(),
+		a.approveCommand(), a.rejectCommand(), a.applyCommand(), a.answerCommand(), a.extendCommand(), a.amendCommand(),
+		a.steerCommand(), a.pauseCommand(), a.continueCommand(), a.haltCommand(), a.modeCommand(),
+		a.stewardCommand(), a.doctorCommand(), a.cleanCommand(),
+	)
 	return a.versioned(root)
 }
 
