@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -78,4 +80,28 @@ func helpCommand() *cobra.Command {
 			return topic.Help()
 		},
 	}
+}
+
+// takesNumber annotates a command whose last argument is a number.
+const takesNumber = "number"
+
+// negative moves a negative number behind `--` if the command takes a number. Elsewhere a word such as -5 is a flag.
+func negative(root *cobra.Command, args []string) []string {
+	cmd, _, err := root.Find(args)
+	if err != nil || cmd.Annotations[takesNumber] == "" || slices.Contains(args, "--") {
+		return args
+	}
+	i := slices.IndexFunc(args, func(arg string) bool {
+		n, err := strconv.Atoi(arg)
+		return err == nil && n < 0
+	})
+	if i < 0 {
+		return args
+	}
+	if flag, long := strings.CutPrefix(args[i-1], "--"); long {
+		if f := cmd.Flag(flag); f != nil && f.NoOptDefVal == "" {
+			return args // the value of that flag
+		}
+	}
+	return append(slices.Delete(slices.Clone(args), i, i+1), "--", args[i])
 }

@@ -28,8 +28,14 @@ import (
 	"pawl/internal/loop/rules"
 )
 
+// cleanOptions say what is removed.
+type cleanOptions struct {
+	yes  bool // without asking
+	refs bool // branches and ledgers in the repositories too
+}
+
 func (a *app) cleanCommand() *cobra.Command {
-	var do, refs bool
+	var o cleanOptions
 	cmd := &cobra.Command{
 		Use: "clean [ID...]", Short: "Remove the files of ended loops from this host",
 		Long: `Remove the files of ended loops from this host: working trees, logs of steps, and stores that nothing
@@ -41,10 +47,10 @@ worker runs on this host, while another loop needs the store, while a proposal i
 applied, and while your repository lacks the kept work or the ledger. The branches pawl/… and the
 ledgers in your repository stay, unless you pass --refs, and as long as the store stays. The same rules
 hold for stewards. The files that a steward wrote into the folder .pawl of your project stay.`,
-		RunE: a.brief(func(ctx context.Context, args []string) error { return a.clean(ctx, args, do, refs) }),
+		RunE: a.brief(func(ctx context.Context, args []string) error { return a.runClean(ctx, args, o) }),
 	}
-	cmd.Flags().BoolVar(&do, "yes", false, "remove it without asking")
-	cmd.Flags().BoolVar(&refs, "refs", false, "also remove the loops' branches and ledgers from their repositories")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "remove it without asking")
+	cmd.Flags().BoolVar(&o.refs, "refs", false, "also remove the loops' branches and ledgers from their repositories")
 	return cmd
 }
 
@@ -74,7 +80,7 @@ type Keeping struct {
 	Why  string `json:"why"`
 }
 
-func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
+func (a *app) runClean(ctx context.Context, ids []string, o cleanOptions) error {
 	s, err := a.newSession(false, false, nil)
 	if err != nil {
 		return err
@@ -84,7 +90,7 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 	if err == nil {
 		defer lock.Close()
 	}
-	c := cleaning{s: s, workerRuns: err != nil, refs: refs, Cleaned: Cleaned{Items: []Removal{}, Kept: []Keeping{}}}
+	c := cleaning{s: s, workerRuns: err != nil, refs: o.refs, Cleaned: Cleaned{Items: []Removal{}, Kept: []Keeping{}}}
 	if err := c.plan(ctx, ids); err != nil {
 		return err
 	}
@@ -96,15 +102,15 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 	}
 	switch {
 	case len(out.Items) == 0:
-	case !do && !a.json && a.terminal():
+	case !o.yes && !a.json && a.terminal():
 		if err := a.askAbout(ctx, nil, "", nil, "Remove this?", "nothing was removed"); err != nil {
 			return err
 		}
-		do = true
-	case !do:
+		o.yes = true
+	case !o.yes:
 		a.say("nothing was removed; pass --yes to remove it")
 	}
-	if do {
+	if o.yes {
 		if err := c.abandon(ctx); err != nil {
 			return err
 		}

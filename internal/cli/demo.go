@@ -34,7 +34,7 @@ func (a *app) loopDemo(use, short, long string, scenario demo.Scenario, about st
 	return &cobra.Command{
 		Use: use, Short: short, Long: long, Args: noArguments,
 		PreRunE: a.command(a.configureWorker),
-		RunE:    a.command(func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), scenario, about) }),
+		RunE:    a.command(func(cmd *cobra.Command, _ []string) error { return a.runDemo(cmd.Context(), scenario, about) }),
 	}
 }
 
@@ -68,7 +68,7 @@ func (a *app) unpackDemo(ctx context.Context, scenario demo.Scenario, tools ...s
 	return d, id, nil
 }
 
-func (a *app) demo(ctx context.Context, scenario demo.Scenario, about string) error {
+func (a *app) runDemo(ctx context.Context, scenario demo.Scenario, about string) error {
 	d, id, err := a.unpackDemo(ctx, scenario, "git", "go", "sh")
 	if err != nil {
 		return err
@@ -79,5 +79,5 @@ func (a *app) demo(ctx context.Context, scenario demo.Scenario, about string) er
 	if d.Issue != "" {
 		o.flags = []config.Flag{config.GoalFile(d.Issue)}
 	}
-	return a.run(ctx, o)
+	return a.runLoop(ctx, o)
 }

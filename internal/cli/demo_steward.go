@@ -25,11 +25,11 @@ task runs by itself, one asks for an approval, one is interrupted by an urgent o
 goes on afterwards, and one goes in circles until it is stopped and cancelled. It needs
 git, but no API key. The demo gives the answers itself, and shows the commands.`,
 		PreRunE: a.command(a.configureWorker),
-		RunE:    a.brief(func(ctx context.Context, _ []string) error { return a.demoSteward(ctx) }),
+		RunE:    a.brief(func(ctx context.Context, _ []string) error { return a.runDemoSteward(ctx) }),
 	}
 }
 
-func (a *app) demoSteward(ctx context.Context) error {
+func (a *app) runDemoSteward(ctx context.Context) error {
 	d, name, err := a.unpackDemo(ctx, demo.Steward, "git", "sh")
 	if err != nil {
 		return err

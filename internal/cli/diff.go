@@ -15,8 +15,13 @@ import (
 	"pawl/internal/loop"
 )
 
+// diffOptions say how a proposal is shown.
+type diffOptions struct {
+	stat bool // the files only
+}
+
 func (a *app) diffCommand() *cobra.Command {
-	var stat bool
+	var o diffOptions
 	cmd := &cobra.Command{
 		Use: "diff [ID]", Short: "Show a loop's proposal, exactly as its hash covers it", Args: atMost(1),
 		Long: `Show a loop's proposal: the diff whose SHA-256 is the proposal's hash. While the loop runs, it
@@ -24,9 +29,11 @@ shows what the loop has kept so far, or the change with new files that waits for
 
 In a file or a pipe, the diff is exact, byte for byte. At a terminal it is coloured and paged ($PAGER,
 or less), and invisible characters are written out: \u{200b}, \r, \xff.`,
-		RunE: a.visitingLoop(looksAtLoop, func(ctx context.Context, s *session, args []string) error { return a.diff(ctx, s, args[0], stat) }),
+		RunE: a.visitingLoop(looksAtLoop, func(ctx context.Context, s *session, args []string) error {
+			return a.runDiff(ctx, s, args[0], o)
+		}),
 	}
-	cmd.Flags().BoolVar(&stat, "stat", false, "list only the files, with how many lines changed")
+	cmd.Flags().BoolVar(&o.stat, "stat", false, "list only the files, with how many lines changed")
 	return cmd
 }
 
@@ -50,7 +57,7 @@ type DiffFile struct {
 	Binary     bool   `json:"binary,omitempty"`
 }
 
-func (a *app) diff(ctx context.Context, s *session, id string, stat bool) error {
+func (a *app) runDiff(ctx context.Context, s *session, id string, o diffOptions) error {
 	if err := s.aLoop(ctx, id, "Its loops make the proposals: `pawl steward show "+id+" TASK` lists the loops of a task, and `pawl diff LOOP` shows the proposal of a loop."); err != nil {
 		return err
 	}
@@ -68,7 +75,7 @@ func (a *app) diff(ctx context.Context, s *session, id string, stat bool) error 
 	}
 	p := patchOf(r.State)
 	d := Difference{Loop: id, Base: p.base, Head: p.head, Hash: p.hash, Proposal: r.State.Proposal, Files: []DiffFile{}}
-	if a.json || stat {
+	if a.json || o.stat {
 		return a.diffStat(ctx, store, d, p)
 	}
 	a.say("%s", p.about)

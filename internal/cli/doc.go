@@ -4,11 +4,12 @@
 // Sub-rooms: render (all that is printed), doctor (the checks of pawl doctor), scaffold (the spec that pawl init
 // writes), demo (the demos of pawl demo).
 //
-// The files are named after what a person does: start_ (start, run, demo, follow a loop to its end), answer_
-// (messages, questions, apply), look_ (list, show, watch, log, diff, report, inbox), steward_ (the same for stewards)
-// and house_ (init, validate, doctor, up, clean). Start at Execute, which the root program and the starter call, or
-// at Serve, which the worker calls. session.go says how a command finds Temporal, and exit.go explains the exit
-// codes.
+// Each command has a file with its name (approve.go, steward_stop.go), in which are its options, its cobra command and
+// its run function: read these three and you know it. The parts of a larger command have its name before theirs
+// (run_first_spec.go, follow_end.go). What several commands share: command.go (how they are wrapped), message.go (how
+// a message is sent), ask.go (questions at a terminal), follow.go (a loop to its end), session.go (finding Temporal),
+// worker.go (this process's worker), arguments.go, output.go, errors.go and exit.go. Start at Execute in cli.go, which
+// the root program and the starter call, or at Serve, which the worker calls.
 //
 // It never decides what a message does or when a loop ends (internal/loop/rules does, in the workflow), never works
 // on a repository, and reaches loops only through internal/client. It does not know the embedded engine: the program

@@ -20,7 +20,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Long: `Check everything that pawl needs: Temporal, the engine, git, free disk space, agents,
 what a sandbox can be built from, the clock. Each problem is listed with its fix. The
 exit code is 1 if something keeps pawl from working.`,
-		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.doctor(ctx) }),
+		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.runDoctor(ctx) }),
 	}
 }
 
@@ -30,7 +30,7 @@ type Diagnosis struct {
 	Rows []doctor.Row `json:"rows"`
 }
 
-func (a *app) doctor(ctx context.Context) error {
+func (a *app) runDoctor(ctx context.Context) error {
 	o := doctor.Options{Dial: func(ctx context.Context, t config.Temporal) (sdk.Client, error) {
 		return a.deps.Dial(ctx, t, "pawl-doctor", slog.New(slog.DiscardHandler))
 	}}

@@ -17,11 +17,11 @@ func (a *app) inboxCommand() *cobra.Command {
 each with the exact command that answers it, a single one with all of its answers. The
 others are in "pawl show ID" and "pawl steward show NAME TASK". If no engine answers, or no worker
 answers, it shows what the ledgers of this host last recorded.`,
-		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error { return a.inbox(ctx, s) }),
+		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error { return a.runInbox(ctx, s) }),
 	}
 }
 
-func (a *app) inbox(ctx context.Context, s *session) error {
+func (a *app) runInbox(ctx context.Context, s *session) error {
 	waiting, unknown, err := s.Inbox(ctx)
 	if err != nil {
 		return err

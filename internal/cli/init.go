@@ -47,7 +47,7 @@ other commands.
 			if len(args) == 1 {
 				o.dir = args[0]
 			}
-			return a.init(ctx, o)
+			return a.runInit(ctx, o)
 		}),
 	}
 	cmd.Flags().StringVar(&o.kind, "kind", kind.All[0].Name, "the kind: "+spec.Or(kind.Names()))
@@ -74,7 +74,7 @@ type firstSpec struct {
 	options scaffold.Options
 }
 
-func (a *app) init(ctx context.Context, o initOptions) error {
+func (a *app) runInit(ctx context.Context, o initOptions) error {
 	first, err := a.propose(ctx, o)
 	if err != nil {
 		return err

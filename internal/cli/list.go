@@ -11,30 +11,39 @@ import (
 	"pawl/internal/git/userrepo"
 )
 
+// listOptions say which loops are listed.
+type listOptions struct {
+	all  bool // refused starts too
+	here bool // only those of this folder's repository
+}
+
 func (a *app) listCommand() *cobra.Command {
-	var all, here bool
+	var o listOptions
 	cmd := &cobra.Command{
 		Use: "list", Short: "List all loops, the newest first", Args: noArguments,
 		Long: `List all loops, the newest first. If no engine answers, it lists the loops of this
 host as their ledgers last recorded them. COST and TOKENS are what a loop's agents reported, as
 far as this host's ledger has it. TIME is how long the loop has run, waits included. A start that
 was refused is left out without --all.`,
-		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error {
-			wanted := func(r launch.Row) bool { return all || !r.Refused }
-			none := "there are no loops yet (`--all` lists refused starts too); `pawl demo` shows one, `pawl run` starts yours"
-			if !here {
-				return a.rows(ctx, s, wanted, none)
-			}
-			project, err := userrepo.ProjectOf(ctx, ".")
-			if err != nil {
-				return fmt.Errorf("finding this folder's repository: %w", err)
-			}
-			return a.rows(ctx, s, func(r launch.Row) bool { return wanted(r) && project.Has(r.Repo) }, "there are no loops of "+project.Root)
-		}),
+		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error { return a.runList(ctx, s, o) }),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "list refused starts too")
-	cmd.Flags().BoolVar(&here, "here", false, "list only the loops of this folder's repository")
+	cmd.Flags().BoolVar(&o.all, "all", false, "list refused starts too")
+	cmd.Flags().BoolVar(&o.here, "here", false, "list only the loops of this folder's repository")
 	return cmd
+}
+
+func (a *app) runList(ctx context.Context, s *session, o listOptions) error {
+	wanted := func(r launch.Row) bool { return o.all || !r.Refused }
+	if !o.here {
+		return a.listRows(ctx, s, wanted, "there are no loops yet (`--all` lists refused starts too); `pawl demo` shows one, `pawl run` starts yours")
+	}
+
+	project, err := userrepo.ProjectOf(ctx, ".")
+	if err != nil {
+		return fmt.Errorf("finding this folder's repository: %w", err)
+	}
+	wantedHere := func(r launch.Row) bool { return wanted(r) && project.Has(r.Repo) }
+	return a.listRows(ctx, s, wantedHere, "there are no loops of "+project.Root)
 }
 
 // sayRecorded says that a list is from the ledgers, if no engine answers.
@@ -49,8 +58,8 @@ func (s *session) sayRecorded() {
 	}
 }
 
-// rows lists the loops and stewards that wanted selects, or prints none if there are none.
-func (a *app) rows(ctx context.Context, s *session, wanted func(launch.Row) bool, none string) error {
+// listRows lists the loops and stewards that wanted selects, or prints none if there are none.
+func (a *app) listRows(ctx context.Context, s *session, wanted func(launch.Row) bool, none string) error {
 	s.sayRecorded()
 	all, err := s.Listed(ctx)
 	if err != nil {

@@ -13,9 +13,17 @@ import (
 	"pawl/internal/spec/kind"
 )
 
+// logOptions say what of a loop's history is shown.
+type logOptions struct {
+	follow     bool
+	all        bool // every event
+	verify     bool // prove that the ledger is whole
+	transcript bool // the agents of one iteration
+	iteration  int
+}
+
 func (a *app) logCommand() *cobra.Command {
-	var follow, all, verify bool
-	iteration := 0
+	var o logOptions
 	cmd := &cobra.Command{
 		Use: "log [ID]", Short: "Show what happened in a loop, from its ledger", Args: atMost(1),
 		Long: `Show what happened in a loop or with a steward. The events come from the ledger, the newest
@@ -32,28 +40,13 @@ out, and long calls are shortened. If a transcript is not the one that was recor
 so and the exit code is 1. Iteration 0 has the calls before the first iteration (a planner).`,
 	}
 	cmd.RunE = a.visitingLoop(looksAtAny, func(ctx context.Context, s *session, args []string) error {
-		if verify {
-			return a.verify(ctx, s, args[0])
-		}
-		if cmd.Flags().Changed("transcript") {
-			return a.transcript(ctx, s, args[0], iteration)
-		}
-		if refs := s.Later(args[0]); len(refs) > 0 {
-			a.say("%[1]s was started again from an earlier ledger, which follows. The ledger of a later run has the name %[2]s: `pawl log %[2]s`", args[0], refs[0])
-		}
-		if err := a.log(ctx, s, args[0], follow, all); err != nil || a.json {
-			return err
-		}
-		// Only the loop's host knows what was mended after the last entry.
-		if said := a.style().Mended(s.Untold(args[0])); said != "" {
-			return a.print(said)
-		}
-		return nil
+		o.transcript = cmd.Flags().Changed("transcript")
+		return a.runLog(ctx, s, args[0], o)
 	})
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep following until the loop ends")
-	cmd.Flags().BoolVar(&verify, "verify", false, "prove that the ledger is whole, or say where it is not")
-	cmd.Flags().BoolVar(&all, "all", false, "show every event, not only the important ones")
-	cmd.Flags().IntVar(&iteration, "transcript", 0, "show what the agents of this iteration said and did")
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "keep following until the loop ends")
+	cmd.Flags().BoolVar(&o.verify, "verify", false, "prove that the ledger is whole, or say where it is not")
+	cmd.Flags().BoolVar(&o.all, "all", false, "show every event, not only the important ones")
+	cmd.Flags().IntVar(&o.iteration, "transcript", 0, "show what the agents of this iteration said and did")
 	for _, with := range []string{"follow", "all", "transcript"} {
 		cmd.MarkFlagsMutuallyExclusive("verify", with)
 	}
@@ -62,12 +55,34 @@ so and the exit code is 1. Iteration 0 has the calls before the first iteration 
 	return cmd
 }
 
-func (a *app) log(ctx context.Context, s *session, id string, follow, all bool) error {
+func (a *app) runLog(ctx context.Context, s *session, id string, o logOptions) error {
+	switch {
+	case o.verify:
+		return a.verifyLedger(ctx, s, id)
+	case o.transcript:
+		return a.showTranscript(ctx, s, id, o.iteration)
+	}
+
+	if refs := s.Later(id); len(refs) > 0 {
+		a.say("%[1]s was started again from an earlier ledger, which follows. The ledger of a later run has the name %[2]s: `pawl log %[2]s`", id, refs[0])
+	}
+	if err := a.showEvents(ctx, s, id, o); err != nil || a.json {
+		return err
+	}
+	// Only the loop's host knows what was mended after the last entry.
+	if mended := a.style().Mended(s.Untold(id)); mended != "" {
+		return a.print(mended)
+	}
+	return nil
+}
+
+// showEvents writes the events of the ledger, and then those that only the loop itself has.
+func (a *app) showEvents(ctx context.Context, s *session, id string, o logOptions) error {
 	k, source, status, err := s.found(ctx, id)
 	if err != nil {
 		return err
 	}
-	l := logger{app: a, kind: k, all: all}
+	l := logger{app: a, kind: k, all: o.all}
 	if events, err := s.History(ctx, id); err == nil {
 		if err := l.write(events); err != nil {
 			return err
@@ -77,12 +92,12 @@ func (a *app) log(ctx context.Context, s *session, id string, follow, all bool) 
 	}
 	if source.Ledger {
 		a.fromLedger(source, status)
-		if follow && !status.Ended() {
+		if o.follow && !status.Ended() {
 			return s.NoEngine()
 		}
 		return nil
 	}
-	return a.logLive(ctx, s, id, &l, follow)
+	return a.logLive(ctx, s, id, &l, o.follow)
 }
 
 // found returns what the log needs to know about a loop or steward.

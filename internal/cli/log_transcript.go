@@ -32,7 +32,7 @@ type Transcribed struct {
 
 // transcript prints what the agents of an iteration said and did, each call in order. It fails if there is no
 // transcript. If one is not what was recorded, it prints the others first and then fails.
-func (a *app) transcript(ctx context.Context, s *session, id string, iteration int) error {
+func (a *app) showTranscript(ctx context.Context, s *session, id string, iteration int) error {
 	if err := s.aLoop(ctx, id, "Its loops call the agents: `pawl steward show "+id+" TASK` lists the loops of a task."); err != nil {
 		return err
 	}

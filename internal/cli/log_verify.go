@@ -11,8 +11,8 @@ import (
 	"pawl/internal/metric"
 )
 
-// verify proves that the ledger of a loop or a steward is whole, or reports its faults.
-func (a *app) verify(ctx context.Context, s *session, id string) error {
+// verifyLedger proves that the ledger of a loop or a steward is whole, or reports its faults.
+func (a *app) verifyLedger(ctx context.Context, s *session, id string) error {
 	record, here := s.Record(id)
 	if !here {
 		of := s.FamilyOf(ctx, id)

@@ -49,7 +49,7 @@ once; ` + "`pawl up`" + ` resumes the loop later.`,
 		PreRunE: a.command(a.configureWorker),
 		RunE: a.command(func(cmd *cobra.Command, args []string) error {
 			o.use(args)
-			return a.run(cmd.Context(), o)
+			return a.runLoop(cmd.Context(), o)
 		}),
 	}
 	o.starts(cmd)
@@ -114,8 +114,8 @@ func (o runOptions) load() (spec.Spec, string, error) {
 	return sp, id, err
 }
 
-// run starts a loop and follows it. If the program has a worker, it runs in this process.
-func (a *app) run(parent context.Context, o runOptions) error {
+// runLoop starts a loop and follows it. If the program has a worker, it runs in this process.
+func (a *app) runLoop(parent context.Context, o runOptions) error {
 	if err := a.offersSpec(parent, &o); err != nil {
 		return err
 	}

@@ -16,11 +16,11 @@ func (a *app) showCommand() *cobra.Command {
 		Use: "show [ID]", Short: "Show what a loop is doing, what it waits for and how to answer", Args: atMost(1),
 		Long: `Show what a loop is doing, what it waits for and how to answer. For a steward, show the same as
 ` + "`pawl steward show`" + `. --json prints the complete state. If no engine answers, it shows what the ledger last recorded.`,
-		RunE: a.visitingLoop(looksAtAny, func(ctx context.Context, s *session, args []string) error { return a.show(ctx, s, args[0]) }),
+		RunE: a.visitingLoop(looksAtAny, func(ctx context.Context, s *session, args []string) error { return a.runShow(ctx, s, args[0]) }),
 	}
 }
 
-func (a *app) show(ctx context.Context, s *session, id string) error {
+func (a *app) runShow(ctx context.Context, s *session, id string) error {
 	if s.FamilyOf(ctx, id) == client.Steward {
 		return a.showSteward(ctx, s, id, nil)
 	}

@@ -25,7 +25,7 @@ With --yes the contract is approved automatically (approvals.plan: auto); otherw
 the loop waits for your approval.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			o.use(args)
-			return a.start(ctx, o)
+			return a.runStart(ctx, o)
 		}),
 	}
 	o.starts(cmd)
@@ -35,8 +35,8 @@ the loop waits for your approval.`,
 
 var wholeHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// start starts a loop and leaves it to a worker. It starts none, because the loop should outlive this process.
-func (a *app) start(ctx context.Context, o runOptions) error {
+// runStart starts a loop and leaves it to a worker. It starts none, because the loop should outlive this process.
+func (a *app) runStart(ctx context.Context, o runOptions) error {
 	sp, id, err := o.load()
 	if err != nil {
 		return err

@@ -6,19 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/internal/client"
-	"pawl/internal/client/launch"
 	"pawl/internal/fault"
 	"pawl/internal/steward"
 )
-
-func (a *app) stewardListCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List all stewards, the newest first", Args: noArguments,
-		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error {
-			return a.rows(ctx, s, launch.Row.Steward, "there are no stewards yet; `pawl steward up FILE` starts one")
-		}),
-	}
-}
 
 func (a *app) stewardShowCommand() *cobra.Command {
 	return &cobra.Command{

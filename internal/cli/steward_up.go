@@ -17,18 +17,6 @@ import (
 	"pawl/internal/steward/charter"
 )
 
-func (a *app) stewardCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "steward", Short: "Start, see and answer stewards, which run loops for tasks", Args: noArguments,
-		Long: `A steward looks after one project. It takes tasks, plans them, runs loops for them,
-notices when it goes in circles, and asks a person when it has to.`,
-		RunE: a.command(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
-	}
-	cmd.AddCommand(a.stewardUpCommand(), a.submitCommand(), a.stewardListCommand(), a.stewardShowCommand(), a.stewardAnswerCommand())
-	cmd.AddCommand(a.taskCommands()...)
-	return cmd
-}
-
 func (a *app) stewardUpCommand() *cobra.Command {
 	var o stewardStart
 	cmd := &cobra.Command{
@@ -47,7 +35,7 @@ Temporal service.`,
 				file = args[0]
 			}
 			o.detach = o.detach || a.deps.Thin
-			return a.stewardUp(ctx, file, o)
+			return a.runStewardUp(ctx, file, o)
 		}),
 	}
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "override a key of the spec: --set limits.parallel=2 (may be repeated)")
@@ -83,7 +71,7 @@ type stewardStart struct {
 	ledger string
 }
 
-func (a *app) stewardUp(ctx context.Context, file string, o stewardStart) error {
+func (a *app) runStewardUp(ctx context.Context, file string, o stewardStart) error {
 	c, err := config.LoadCharter(file, o.sets)
 	if err != nil {
 		return err

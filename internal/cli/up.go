@@ -33,7 +33,7 @@ keeps requiring the token, also in "pawl run", until you pass --auth=false.`,
 			}
 			return a.configureWorker(cmd, args)
 		}),
-		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
+		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.runUp(ctx) }),
 	})
 	cmd.Flags().Bool(authFlag, false, "require a token from everyone who connects to the engine (default: only where agents can't have a network of their own)")
 	return cmd
@@ -48,11 +48,11 @@ TEMPORAL_ADDRESS or a profile in temporal.toml names. Its identity and its loops
 are in $PAWL_HOME, so a worker that starts there again continues where the last one
 stopped. A second worker stands by and takes over. The log goes to stderr.`,
 		PreRunE: a.command(a.configureWorker),
-		RunE:    a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
+		RunE:    a.brief(func(ctx context.Context, _ []string) error { return a.runUp(ctx) }),
 	}))
 }
 
-func (a *app) up(ctx context.Context) error {
+func (a *app) runUp(ctx context.Context) error {
 	s, err := a.reach(ctx, true)
 	if err != nil {
 		return err

@@ -25,9 +25,14 @@ import (
 	"pawl/schema"
 )
 
+// validateOptions say what is checked and shown.
+type validateOptions struct {
+	runOptions
+	schema bool // print the JSON Schema instead
+}
+
 func (a *app) validateCommand() *cobra.Command {
-	var o runOptions
-	var printSchema bool
+	var o validateOptions
 	cmd := &cobra.Command{
 		Use: "validate [FILE]", Short: "Check a spec, try its commands and show the contract; start nothing", Args: arguments(0, 1),
 		Long: `Check a spec file (default pawl.yaml) and everything that a loop needs before it
@@ -41,17 +46,13 @@ run" would show it. All problems are listed at once, with exit code 2.
 For a steward's spec, validate checks the repository, tries the commands in defaults,
 looks for the planner and the secrets, and shows what the steward may do.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
-			if printSchema {
-				_, err := a.out.Write(schema.JSON)
-				return err
-			}
 			o.use(args)
-			return a.validate(ctx, o)
+			return a.runValidate(ctx, o)
 		}),
 	}
 	o.chooses(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "show the whole contract, with every sealed name and every protection")
-	cmd.Flags().BoolVar(&printSchema, "schema", false, "print the JSON Schema of spec files instead")
+	cmd.Flags().BoolVar(&o.schema, "schema", false, "print the JSON Schema of spec files instead")
 	return cmd
 }
 
@@ -75,13 +76,18 @@ type Validation struct {
 	Tested   *loop.Tested        `json:"tested,omitempty"`      // what the test command has tested there
 }
 
-func (a *app) validate(ctx context.Context, o runOptions) error {
+func (a *app) runValidate(ctx context.Context, o validateOptions) error {
+	if o.schema {
+		_, err := a.out.Write(schema.JSON)
+		return err
+	}
+
 	f, err := config.Open(o.file, o.sets, o.flags...)
 	if err != nil {
 		return a.invalid(err)
 	}
 	if f.Kind.Name == kind.Steward.Name {
-		return a.validateCharter(ctx, o, f)
+		return a.validateCharter(ctx, o.runOptions, f)
 	}
 	sp, err := f.Loop()
 	if err != nil {
@@ -109,7 +115,7 @@ func (a *app) validate(ctx context.Context, o runOptions) error {
 	if f.Kind.Reference && !f.Sets("verify.direction") {
 		found.Notes = append(found.Notes, "verify.direction is not set, so a higher number counts as better. If less is better, write `direction: lower`")
 	}
-	return a.validated(o, id, sp, found)
+	return a.validated(o.runOptions, id, sp, found)
 }
 
 // invalid prints the problems of a spec as JSON if --json is set.

@@ -15,13 +15,13 @@ func (a *app) watchCommand() *cobra.Command {
 end, and the exit code says how the loop ended. watch starts, answers and ends nothing: Ctrl-C only
 leaves (exit code 5).`,
 		RunE: a.command(func(cmd *cobra.Command, args []string) error {
-			watches := a.naming(follows, func(ctx context.Context, args []string) error { return a.watchLoop(ctx, args[0]) })
+			watches := a.naming(follows, func(ctx context.Context, args []string) error { return a.runWatch(ctx, args[0]) })
 			return watches(cmd.Context(), args)
 		}),
 	}
 }
 
-func (a *app) watchLoop(parent context.Context, id string) error {
+func (a *app) runWatch(parent context.Context, id string) error {
 	starting, stop := a.untilSignal(parent)
 	s, err := a.attach(starting)
 	if err == nil {
