@@ -96,12 +96,12 @@ const uiVariable = "PAWL_TEMPORAL_UI"
 // the engine is gone and another one has its address, that one refuses calls with this engine's ID. The connection is
 // then made again to the address that where returns. API keys and certificates of a profile without an address are
 // not used.
-func (t Temporal) At(address string, p *auth.Pass, id string, where func() string) Temporal {
+func (t Temporal) At(address string, p *auth.Pass, id string, whereFrom func() string) Temporal {
 	if t.Explicit {
 		return t
 	}
 	t.Address = address
-	w := &way{where: where}
+	w := &way{where: whereFrom}
 	t.options = client.Options{HeadersProvider: meant{auth.EngineHeader: id}, ConnectionOptions: client.ConnectionOptions{
 		GrpcCompression: &client.GrpcCompressionNone{}, // connections never leave this machine
 		DialOptions: []grpc.DialOption{
@@ -139,8 +139,8 @@ func (w *way) dial(ctx context.Context, _ string) (net.Conn, error) {
 	return conn, err
 }
 
-func (w *way) call(ctx context.Context, method string, in, out any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
-	err := invoke(ctx, method, in, out, c, o...)
+func (w *way) call(ctx context.Context, method string, request, out any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
+	err := invoke(ctx, method, request, out, c, o...)
 	if s := status.Convert(err); s.Code() == codes.Unavailable && s.Message() == auth.AnotherEngine {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -168,12 +168,12 @@ func (t Temporal) Stranger() Temporal {
 
 // Services returns the addresses of the service and, if somebody named it, of its UI, for a sandbox to close.
 func (t Temporal) Services() []string {
-	all := []string{t.Address}
+	services := []string{t.Address}
 	if u, err := url.Parse(t.UI); err == nil && u.Host != "" {
 		port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
-		all = append(all, net.JoinHostPort(u.Hostname(), port))
+		services = append(services, net.JoinHostPort(u.Hostname(), port))
 	}
-	return all
+	return services
 }
 
 // Keys returns the files with what identifies the caller to a service, for a sandbox to hide: Temporal's settings, which may

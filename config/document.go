@@ -27,17 +27,17 @@ func newDocument(source string) *document {
 // read reads a file of some extension, as YAML if that is not another format's.
 func (d *document) read(text []byte, file, ext string) {
 	var values map[string]any
-	var at map[string]int
+	var offsets map[string]int
 	var wrong spec.Problems
 	switch ext {
 	case ".toml":
-		values, at, wrong = readTOML(text)
+		values, offsets, wrong = readTOML(text)
 	case ".json":
-		values, at, wrong = readJSON(text)
+		values, offsets, wrong = readJSON(text)
 	default:
-		values, at, wrong = spec.YAML(text, false)
+		values, offsets, wrong = spec.YAML(text, false)
 	}
-	for key, line := range at {
+	for key, line := range offsets {
 		d.at[key] = position{file, line}
 	}
 	if values == nil {
@@ -48,9 +48,9 @@ func (d *document) read(text []byte, file, ext string) {
 }
 
 // unread records why the file could not be read.
-func (d *document) unread(why ...spec.Problem) {
+func (d *document) unread(problems ...spec.Problem) {
 	d.values, d.lost = map[string]any{}, true
-	d.wrong = append(d.wrong, why...)
+	d.wrong = append(d.wrong, problems...)
 }
 
 // position is where a value was written. Only the file has lines.
@@ -73,12 +73,12 @@ func linesOf(text []byte) (ends lines) {
 
 // of returns the line of an offset, from 1.
 func (l lines) of(offset int) int {
-	before, _ := slices.BinarySearch(l, offset)
-	return 1 + before
+	lineBreaks, _ := slices.BinarySearch(l, offset)
+	return 1 + lineBreaks
 }
 
 // put sets a key, given by its parts, to a value that is not from the file. It creates missing objects on the way.
-func (d *document) put(parts []string, value any, from string) {
+func (d *document) put(parts []string, value any, source string) {
 	key := ""
 	for _, part := range parts {
 		key = spec.Join(key, part)
@@ -94,11 +94,11 @@ func (d *document) put(parts []string, value any, from string) {
 			object[part] = made
 			object = made
 			if _, stands := d.at[outer]; !stands {
-				d.at[outer] = position{source: from}
+				d.at[outer] = position{source: source}
 			}
 		default:
 			d.wrong = append(d.wrong, spec.Problem{
-				File: from, Key: key, What: fmt.Sprintf("can't be set: %s is a value, not an object", outer), Want: "set " + outer,
+				File: source, Key: key, What: fmt.Sprintf("can't be set: %s is a value, not an object", outer), Want: "set " + outer,
 			})
 			return
 		}
@@ -110,7 +110,7 @@ func (d *document) put(parts []string, value any, from string) {
 		}
 	}
 	if value != nil { // an empty value restores the default, and the position in the file
-		d.at[key] = position{source: from}
+		d.at[key] = position{source: source}
 	}
 }
 
@@ -153,20 +153,20 @@ func path(text string) (parts []string, value string, ok bool) {
 
 // problems adds positions, sorts by line (problems without one come last), and limits the number.
 func (d *document) problems(found spec.Problems) spec.Problems {
-	all := slices.Concat(d.wrong, found)
-	for i, p := range all {
-		switch where := d.locate(p.Key); {
+	problems := slices.Concat(d.wrong, found)
+	for i, p := range problems {
+		switch position := d.locate(p.Key); {
 		case p.File != "":
 		case p.Line > 0: // a reader saw it, and it reads the file only
-			all[i].File = d.at[""].source
+			problems[i].File = d.at[""].source
 		default:
-			all[i].File, all[i].Line = where.source, where.line
+			problems[i].File, problems[i].Line = position.source, position.line
 		}
 	}
-	slices.SortStableFunc(all, func(a, b spec.Problem) int {
+	slices.SortStableFunc(problems, func(a, b spec.Problem) int {
 		return cmp.Compare(uint(a.Line-1), uint(b.Line-1)) // problems without a line come last
 	})
-	return all.Capped()
+	return problems.Capped()
 }
 
 // Fragment returns the JSON object of a list of "key=value", in the syntax of Open's sets. Problems name the flag

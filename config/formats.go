@@ -15,29 +15,29 @@ import (
 )
 
 // readTOML does for TOML what spec.YAML does for YAML.
-func readTOML(text []byte) (object map[string]any, at map[string]int, wrong spec.Problems) {
+func readTOML(text []byte) (object map[string]any, offsets map[string]int, wrong spec.Problems) {
 	// The library follows any depth until the stack is full, which ends the process.
 	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{"))+bytes.Count(text, []byte(".")) > spec.MaxValues {
 		return nil, nil, spec.Problems{spec.TooMany()}
 	}
-	at, twice, all := tomlPlaces(text)
-	if !all {
-		return nil, at, spec.Problems{spec.TooMany()}
+	offsets, duplicates, complete := tomlPlaces(text)
+	if !complete {
+		return nil, offsets, spec.Problems{spec.TooMany()}
 	}
 	object = map[string]any{}
 	err := toml.Unmarshal(text, &object)
 	if err == nil {
-		return object, at, nil
+		return object, offsets, nil
 	}
 	p := spec.Problem{What: "not valid TOML: " + goWords().ReplaceAllString(err.Error(), ""), Want: "valid TOML"}
-	var where *toml.DecodeError
+	var decodeErr *toml.DecodeError
 	switch {
-	case errors.As(err, &where):
-		p.Line, _ = where.Position()
-	case len(twice) > 0: // the library reports no line for this
-		return nil, at, twice
+	case errors.As(err, &decodeErr):
+		p.Line, _ = decodeErr.Position()
+	case len(duplicates) > 0: // the library reports no line for this
+		return nil, offsets, duplicates
 	}
-	return nil, at, spec.Problems{p}
+	return nil, offsets, spec.Problems{p}
 }
 
 // goWords matches the words in the library's messages that are Go's and not TOML's.
@@ -45,29 +45,29 @@ var goWords = lazyregexp.New(`^toml: |strconv\.[A-Za-z]+: parsing `)
 
 // tomlPlaces returns the lines of the keys of a TOML document, which the library does not return with the values, and
 // the keys that are given twice. all is false if there are too many values.
-func tomlPlaces(text []byte) (at map[string]int, twice spec.Problems, all bool) {
+func tomlPlaces(text []byte) (offsets map[string]int, duplicates spec.Problems, complete bool) {
 	parser, lines := unstable.Parser{}, linesOf(text)
 	parser.Reset(text)
-	at = map[string]int{}
+	offsets = map[string]int{}
 	table, seen, left := "", map[string]bool{}, spec.MaxValues
 	note := func(key string, n *unstable.Node) {
 		if n.Raw.Length > 0 {
-			at[key] = lines.of(int(n.Raw.Offset))
+			offsets[key] = lines.of(int(n.Raw.Offset))
 		}
 	}
-	dotted := func(under string, names unstable.Iterator) string {
+	dotted := func(prefix string, names unstable.Iterator) string {
 		for names.Next() {
-			under = spec.Join(under, string(names.Node().Data))
-			if _, known := at[under]; !known && under != "" {
-				note(under, names.Node())
+			prefix = spec.Join(prefix, string(names.Node().Data))
+			if _, ok := offsets[prefix]; !ok && prefix != "" {
+				note(prefix, names.Node())
 			}
 		}
-		return under
+		return prefix
 	}
 	given := func(key string, names unstable.Iterator) {
 		if seen[key] && names.Next() {
 			line := lines.of(int(names.Node().Raw.Offset))
-			twice = append(twice, spec.Problem{Line: line, Key: key, What: "is given twice", Want: "one of the two"})
+			duplicates = append(duplicates, spec.Problem{Line: line, Key: key, What: "is given twice", Want: "one of the two"})
 		}
 		seen[key] = true
 	}
@@ -81,9 +81,9 @@ func tomlPlaces(text []byte) (at map[string]int, twice spec.Problems, all bool) 
 				note(fmt.Sprintf("%s[%d]", key, i), item)
 				value(fmt.Sprintf("%s[%d]", key, i), item, depth+1)
 			case item.Kind == unstable.KeyValue:
-				at := dotted(key, item.Key())
-				given(at, item.Key())
-				value(at, item.Value(), depth+1)
+				path := dotted(key, item.Key())
+				given(path, item.Key())
+				value(path, item.Value(), depth+1)
 			}
 		}
 	}
@@ -101,42 +101,42 @@ func tomlPlaces(text []byte) (at map[string]int, twice spec.Problems, all bool) 
 			value(key, n.Value(), 0)
 		}
 	}
-	return at, twice, left > 0
+	return offsets, duplicates, left > 0
 }
 
 // readJSON does for JSON what spec.YAML does for YAML.
-func readJSON(text []byte) (object map[string]any, at map[string]int, wrong spec.Problems) {
+func readJSON(text []byte) (object map[string]any, offsets map[string]int, wrong spec.Problems) {
 	lines := linesOf(text)
-	at = map[string]int{}
+	offsets = map[string]int{}
 	v, end, err := spec.JSON(text, func(key string, offset int) {
 		if key != "" {
-			at[key] = lines.of(offset)
+			offsets[key] = lines.of(offset)
 		}
 	}, func(key string, offset int) {
 		wrong = append(wrong, spec.Problem{Line: lines.of(offset), Key: key, What: "is given twice", Want: "one of the two"})
 	})
-	object, is := v.(map[string]any)
+	object, ok := v.(map[string]any)
 	switch {
 	case errors.Is(err, spec.ErrTooMany):
-		return nil, at, append(wrong, spec.TooMany())
+		return nil, offsets, append(wrong, spec.TooMany())
 	case err != nil:
-		what, want := strings.TrimPrefix(err.Error(), "json: "), "valid JSON"
+		problem, want := strings.TrimPrefix(err.Error(), "json: "), "valid JSON"
 		const blank = " \t\r\n"
 		read := min(end, len(text))
-		before, rest := bytes.TrimRight(text[:read], blank+"]}"), bytes.TrimLeft(text[read:], blank+",")
+		readPart, rest := bytes.TrimRight(text[:read], blank+"]}"), bytes.TrimLeft(text[read:], blank+",")
 		switch {
 		case len(bytes.TrimSpace(text)) == 0:
-			what = "it is empty"
+			problem = "it is empty"
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			what = "it ends too early"
+			problem = "it ends too early"
 		case bytes.HasPrefix(rest, []byte("//")), bytes.HasPrefix(rest, []byte("/*")), bytes.HasPrefix(rest, []byte("#")):
-			what, want = "it has comments", "no comments, which YAML and TOML have"
-		case bytes.HasSuffix(before, []byte(",")), bytes.HasPrefix(bytes.TrimLeft(text[read:], blank), []byte(",")) && bytes.ContainsAny(rest[:min(1, len(rest))], "]}"):
-			what, want = "a comma stands before the closing bracket", "no comma after the last one"
+			problem, want = "it has comments", "no comments, which YAML and TOML have"
+		case bytes.HasSuffix(readPart, []byte(",")), bytes.HasPrefix(bytes.TrimLeft(text[read:], blank), []byte(",")) && bytes.ContainsAny(rest[:min(1, len(rest))], "]}"):
+			problem, want = "a comma stands before the closing bracket", "no comma after the last one"
 		}
-		return nil, at, append(wrong, spec.Problem{Line: lines.of(end), What: "not valid JSON: " + what, Want: want})
-	case !is:
-		return nil, at, append(wrong, spec.Problem{Line: 1, What: "is not an object", Want: "the keys of a spec in { }"})
+		return nil, offsets, append(wrong, spec.Problem{Line: lines.of(end), What: "not valid JSON: " + problem, Want: want})
+	case !ok:
+		return nil, offsets, append(wrong, spec.Problem{Line: 1, What: "is not an object", Want: "the keys of a spec in { }"})
 	}
-	return object, at, wrong
+	return object, offsets, wrong
 }

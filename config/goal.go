@@ -20,8 +20,8 @@ func GoalFile(path string) Flag { return Flag{"--goal-file", "goal", "@" + path}
 // workflow input and contract have the text as it was at the start of the loop. flag is the one that names the file.
 func putGoal(doc *document, path, flag string) {
 	file := "the name of a Markdown file"
-	wrong := func(what, want string) {
-		doc.wrong = append(doc.wrong, spec.Problem{File: flag, Key: "goal", What: what, Want: want})
+	wrong := func(problem, want string) {
+		doc.wrong = append(doc.wrong, spec.Problem{File: flag, Key: "goal", What: problem, Want: want})
 	}
 	if flag == setFlag {
 		file += `, or --set 'goal="@…"' for a goal that begins with an @`
@@ -31,8 +31,8 @@ func putGoal(doc *document, path, flag string) {
 		}
 	}
 	source, err := readFile(path, issue.MaxSource)
-	if what, _, _ := notText(source); err == nil && what != "" {
-		err = fmt.Errorf("%s %s", path, what)
+	if problem, _, _ := notText(source); err == nil && problem != "" {
+		err = fmt.Errorf("%s %s", path, problem)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -15,7 +15,7 @@ const pipePatience = 10 * time.Second
 
 // readFile reads a file of at most that many bytes. The file may be a pipe, such as a shell makes for <(…). Then
 // readFile does not wait for ever, because nobody may ever write to it.
-func readFile(path string, most int) ([]byte, error) {
+func readFile(path string, limit int) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -26,14 +26,14 @@ func readFile(path string, most int) ([]byte, error) {
 		return nil, err
 	}
 	if info.Mode().Type() != fs.ModeNamedPipe {
-		return bounded(f, path, most)
+		return bounded(f, path, limit)
 	}
 	end := time.Now().Add(pipePatience)
 	if err := f.SetReadDeadline(end); err != nil {
 		return nil, err
 	}
 	for {
-		text, err := bounded(f, path, most)
+		text, err := bounded(f, path, limit)
 		switch {
 		case err == nil && len(text) == 0 && time.Now().Before(end):
 			time.Sleep(10 * time.Millisecond) // no writer yet; open would wait for one without end
@@ -45,10 +45,10 @@ func readFile(path string, most int) ([]byte, error) {
 	}
 }
 
-func bounded(r io.Reader, path string, most int) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
-	if err == nil && len(text) > most {
-		err = fmt.Errorf("%s is larger than %d bytes", path, most)
+func bounded(r io.Reader, path string, limit int) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err == nil && len(text) > limit {
+		err = fmt.Errorf("%s is larger than %d bytes", path, limit)
 	}
 	return text, err
 }

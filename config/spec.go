@@ -126,11 +126,11 @@ func (f File) Steward() (charter.Charter, error) {
 
 // other returns the problem of a file that is a spec of another kind.
 func (f File) other(kinds []string, advice string) error {
-	what := "is " + spec.Show(f.Kind.Name)
+	problem := "is " + spec.Show(f.Kind.Name)
 	if f.doc.values["kind"] == nil {
-		what = "is missing, so this is the spec of a loop"
+		problem = "is missing, so this is the spec of a loop"
 	}
-	p := spec.Problem{Key: "kind", What: what, Want: spec.Or(kinds) + " here; " + advice}
+	p := spec.Problem{Key: "kind", What: problem, Want: spec.Or(kinds) + " here; " + advice}
 	return f.doc.problems(spec.Problems{p})
 }
 
@@ -188,8 +188,8 @@ func readSpec(path string) (*document, error) {
 	}
 	doc := newDocument(path)
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	if what, want, line := notText(text); what != "" {
-		doc.unread(spec.Problem{Line: line, What: what, Want: want})
+	if problem, want, line := notText(text); problem != "" {
+		doc.unread(spec.Problem{Line: line, What: problem, Want: want})
 		return doc, nil
 	}
 	doc.read(text, path, strings.ToLower(filepath.Ext(path)))
@@ -197,9 +197,9 @@ func readSpec(path string) (*document, error) {
 }
 
 // notText says why a file is not text in UTF-8, and in which line; "" if it is.
-func notText(text []byte) (what, want string, line int) {
+func notText(text []byte) (problem, want string, line int) {
 	const save = "a text file in UTF-8"
-	at := func(i int) int { return 1 + bytes.Count(text[:i], []byte("\n")) }
+	lineAt := func(i int) int { return 1 + bytes.Count(text[:i], []byte("\n")) }
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return "is in UTF-16", save, 0
 	}
@@ -209,9 +209,9 @@ func notText(text []byte) (what, want string, line int) {
 		case r == 0:
 			return "is not a text file", save, 0
 		case r == utf8.RuneError && size == 1:
-			return "is not valid UTF-8", save, at(i)
+			return "is not valid UTF-8", save, lineAt(i)
 		case r < ' ' && r != '\t' && r != '\n' && r != '\r':
-			return fmt.Sprintf("contains the control character %U", r), save, at(i)
+			return fmt.Sprintf("contains the control character %U", r), save, lineAt(i)
 		}
 		i += size
 	}
@@ -233,7 +233,7 @@ func override(doc *document, sets []string, flags []Flag) {
 	}
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
-		if _, known := names[name]; strings.HasPrefix(name, envPrefix+"_") && !known {
+		if _, ok := names[name]; strings.HasPrefix(name, envPrefix+"_") && !ok {
 			want := "a name such as PAWL_SPEC_LIMITS_ITERATIONS"
 			if best := spec.Alike(name[len(envPrefix)+1:], short); best != "" {
 				want = envPrefix + "_" + best + " (did you mean it?)"
@@ -273,11 +273,11 @@ func anchor(repo *spec.Repo, doc *document, path string) error {
 	if repo.Path == "" || filepath.IsAbs(repo.Path) {
 		return nil
 	}
-	from := "."
+	base := "."
 	if source := doc.locate("repo.path").source; source == path {
-		from = filepath.Dir(path)
+		base = filepath.Dir(path)
 	}
-	abs, err := filepath.Abs(filepath.Join(from, repo.Path))
+	abs, err := filepath.Abs(filepath.Join(base, repo.Path))
 	if err != nil {
 		return fmt.Errorf("making repo.path absolute: %w", err)
 	}

@@ -20,11 +20,11 @@ import (
 // the first line decides the format. In a Markdown file the front matter has the task's keys, and the rest is its
 // body. The first heading is the title if no key sets one. The error has all problems at once, as spec.Problems with
 // file and line.
-func LoadTask(path string, in io.Reader) (t task.Task, err error) {
+func LoadTask(path string, reader io.Reader) (t task.Task, err error) {
 	text, name, ext := []byte(nil), path, strings.ToLower(filepath.Ext(path))
 	if path == "-" {
 		name, ext = "stdin", ""
-		text, err = bounded(in, name, task.MaxTask)
+		text, err = bounded(reader, name, task.MaxTask)
 	} else {
 		text, err = readFile(path, task.MaxTask)
 	}
@@ -35,8 +35,8 @@ func LoadTask(path string, in io.Reader) (t task.Task, err error) {
 		return t, fault.New(fault.InvalidSpec, "the task can't be read: %v", err).Advise("Name a task file that you may read.")
 	}
 	doc := newDocument(name)
-	if what, want, line := notText(text); what != "" {
-		return t, spec.Problems{{File: name, Line: line, What: what, Want: want}}
+	if problem, want, line := notText(text); problem != "" {
+		return t, spec.Problems{{File: name, Line: line, What: problem, Want: want}}
 	}
 	if ext == "" {
 		ext = guess(text)

@@ -27,17 +27,17 @@ func Telemetry() (telemetry.Settings, error) {
 	if s.Listen, err = listen(os.Getenv("PAWL_METRICS_LISTEN")); err != nil {
 		return telemetry.Settings{}, err
 	}
-	switch to := os.Getenv("PAWL_TRACES"); {
-	case to == "", to == "none":
-	case to == telemetry.OTLP:
+	switch destination := os.Getenv("PAWL_TRACES"); {
+	case destination == "", destination == "none":
+	case destination == telemetry.OTLP:
 		if protocol := os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
 			return telemetry.Settings{}, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q; pawl sends http/protobuf only", protocol)
 		}
-		s.Traces = to
-	case filepath.IsAbs(to):
-		s.Traces = to
+		s.Traces = destination
+	case filepath.IsAbs(destination):
+		s.Traces = destination
 	default:
-		return telemetry.Settings{}, fmt.Errorf("PAWL_TRACES is %q; it may be otlp, none or the absolute path of a file", to)
+		return telemetry.Settings{}, fmt.Errorf("PAWL_TRACES is %q; it may be otlp, none or the absolute path of a file", destination)
 	}
 	return s, nil
 }

@@ -100,11 +100,11 @@ func DefaultWorker() (w Worker) {
 	return w
 }
 
-func number(least int, field func(*Worker) *int) func(*Worker, string) error {
+func number(minimum int, field func(*Worker) *int) func(*Worker, string) error {
 	return func(w *Worker, text string) error {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < least || n > maxSlots {
-			return fmt.Errorf("a number from %d to %d", least, maxSlots)
+		if err != nil || n < minimum || n > maxSlots {
+			return fmt.Errorf("a number from %d to %d", minimum, maxSlots)
 		}
 		*field(w) = n
 		return nil
@@ -131,22 +131,22 @@ func length(want string, field func(*Worker) *time.Duration) func(*Worker, strin
 func LoadWorker(flags map[string]string) (Worker, error) {
 	w := DefaultWorker()
 	var wrong []string
-	known := map[string]bool{}
+	settings := map[string]bool{}
 	for _, s := range WorkerSettings {
-		known[s.Env()] = true
-		from, text := s.Env(), strings.TrimSpace(os.Getenv(s.Env()))
+		settings[s.Env()] = true
+		source, text := s.Env(), strings.TrimSpace(os.Getenv(s.Env()))
 		if flag, given := flags[s.Flag]; given {
-			from, text = "--"+s.Flag, strings.TrimSpace(flag)
+			source, text = "--"+s.Flag, strings.TrimSpace(flag)
 		} else if text == "" {
 			continue
 		}
 		if err := s.set(&w, text); err != nil {
-			wrong = append(wrong, fmt.Sprintf("%s is %q; it may be %v", from, text, err))
+			wrong = append(wrong, fmt.Sprintf("%s is %q; it may be %v", source, text, err))
 		}
 	}
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, workerEnvPrefix+"_") && !known[name] {
+		if strings.HasPrefix(name, workerEnvPrefix+"_") && !settings[name] {
 			wrong = append(wrong, name+" is not a setting of a worker")
 		}
 	}

@@ -53,16 +53,16 @@ func (a *app) runApply(ctx context.Context, args []string, o applyOptions) error
 		return usage("--out is for --how patch")
 	}
 	apply := a.naming(applies, func(ctx context.Context, args []string) error {
-		in := api.Apply{Loop: args[0], Hash: o.hash, How: o.how, By: o.by}
-		return a.visit(ctx, func(s *session) error { return a.applyProposal(ctx, s, in, o.out) })
+		input := api.Apply{Loop: args[0], Hash: o.hash, How: o.how, By: o.by}
+		return a.visit(ctx, func(s *session) error { return a.applyProposal(ctx, s, input, o.out) })
 	})
 	return apply(ctx, args)
 }
 
-func (a *app) applyProposal(ctx context.Context, s *session, in api.Apply, out string) error {
-	applied, err := s.Apply(ctx, in)
+func (a *app) applyProposal(ctx context.Context, s *session, input api.Apply, out string) error {
+	applied, err := s.Apply(ctx, input)
 	if err != nil {
-		return client.Loop.About(in.Loop, err)
+		return client.Loop.About(input.Loop, err)
 	}
 	return a.reportApplied(applied, out)
 }
@@ -89,28 +89,28 @@ func (a *app) reportApplied(done api.Applied, out string) error {
 	if a.json {
 		return a.printJSON(done)
 	}
-	what := "applied to"
+	verb := "applied to"
 	if done.Already {
-		what = "is already in"
+		verb = "is already in"
 	}
-	return a.print(fmt.Sprintf("%s: proposal %s %s %s (%s)", done.Loop, done.Hash[:16], what, render.Clean(done.Branch), done.Commit[:10]))
+	return a.print(fmt.Sprintf("%s: proposal %s %s %s (%s)", done.Loop, done.Hash[:16], verb, render.Clean(done.Branch), done.Commit[:10]))
 }
 
 // copyPatch copies the patch to the file out, or to stdout.
 func (a *app) copyPatch(done api.Applied, out string) error {
-	from, err := os.Open(done.Patch)
+	source, err := os.Open(done.Patch)
 	if err != nil {
 		return fault.New(fault.PreconditionFailed, "the patch is on the loop's host: %s", done.Patch)
 	}
-	defer from.Close()
+	defer source.Close()
 	if out == "" || out == "-" {
-		_, err = io.Copy(a.out, from)
+		_, err = io.Copy(a.out, source)
 		return err
 	}
-	to, err := os.Create(out)
+	target, err := os.Create(out)
 	if err != nil {
 		return usage(err.Error())
 	}
-	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Close())
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Close())
 }

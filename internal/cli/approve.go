@@ -46,14 +46,14 @@ func (a *app) runApprove(ctx context.Context, args []string, m loop.Message) err
 }
 
 func (a *app) approveLoop(ctx context.Context, s *session, id string, m loop.Message) error {
-	proposal, _, over, err := s.Proposed(ctx, id)
+	proposal, _, hasEnded, err := s.Proposed(ctx, id)
 	if err != nil {
 		return err
 	}
 
 	switch {
 	case m.Hash != "":
-	case over && m.Gate == "":
+	case hasEnded && m.Gate == "":
 		err = a.lookAtProposal(ctx, s, id, proposal)
 		m.Hash = proposal.Hash
 	default:
@@ -62,16 +62,16 @@ func (a *app) approveLoop(ctx context.Context, s *session, id string, m loop.Mes
 	if err != nil {
 		return err
 	}
-	return a.sendApproval(ctx, s, id, over, m)
+	return a.sendApproval(ctx, s, id, hasEnded, m)
 }
 
 // sendApproval carries an approval to the proposal of a loop that is over, or to a gate. With --apply it also applies the
 // change, or waits until the loop has applied it or that has failed.
-func (a *app) sendApproval(ctx context.Context, s *session, id string, over bool, m loop.Message) error {
-	var from int64
-	if m.Apply != "" && !over {
+func (a *app) sendApproval(ctx context.Context, s *session, id string, hasEnded bool, m loop.Message) error {
+	var fromSeq int64
+	if m.Apply != "" && !hasEnded {
 		if state, err := s.State(ctx, id); err == nil {
-			from = state.Seq
+			fromSeq = state.Seq
 		}
 	}
 	sent, err := s.Send(ctx, id, loop.MessageApprove, m)
@@ -98,7 +98,7 @@ func (a *app) sendApproval(ctx context.Context, s *session, id string, over bool
 			Advise("`pawl show " + id + "` says whether it has.")
 	}
 	a.screen.Live("applying the change …")
-	applied, err := s.AwaitApplied(ctx, id, from)
+	applied, err := s.AwaitApplied(ctx, id, fromSeq)
 	a.screen.Still()
 	if err != nil {
 		return err

@@ -14,13 +14,13 @@ import (
 
 // arguments checks how many arguments a command gets: at least from, and at most to unless to is negative. The error
 // shows the whole command line, in place of the library's counts of "arg(s)".
-func arguments(from, to int) cobra.PositionalArgs {
+func arguments(minimum, maximum int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
-		case len(args) < from:
+		case len(args) < minimum:
 			return usage(fmt.Sprintf("something is missing: use `%s`", commandLine(cmd)))
-		case to >= 0 && len(args) > to:
-			return usage(fmt.Sprintf("%s is too much: use `%s`", shell.Quote(args[to]), commandLine(cmd)))
+		case maximum >= 0 && len(args) > maximum:
+			return usage(fmt.Sprintf("%s is too much: use `%s`", shell.Quote(args[maximum]), commandLine(cmd)))
 		}
 		return nil
 	}
@@ -29,10 +29,10 @@ func arguments(from, to int) cobra.PositionalArgs {
 // oneSteward is the argument of commands for a steward.
 var oneSteward = one("the name of one steward; `pawl steward list` shows them")
 
-func one(what string) cobra.PositionalArgs {
+func one(text string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return fmt.Errorf("%s needs %s", cmd.CommandPath(), what)
+			return fmt.Errorf("%s needs %s", cmd.CommandPath(), text)
 		}
 		return nil
 	}
@@ -51,17 +51,17 @@ func noArguments(cmd *cobra.Command, args []string) error {
 
 // unknown is the error for a command that does not exist. The library's own names no similar commands.
 func unknown(cmd *cobra.Command, name string) error {
-	what := fmt.Sprintf("unknown command %q for %q", name, cmd.CommandPath())
+	text := fmt.Sprintf("unknown command %q for %q", name, cmd.CommandPath())
 	cmd.SuggestionsMinimumDistance = min(2, len(name)/2) // letters that may differ
 	similar := cmd.SuggestionsFor(name)
 	if cmd.Flag(name) != nil {
 		similar = append(similar, "--"+name)
 	}
-	return usage(what + meaning(strings.Join(similar, " or ")))
+	return usage(text + meaning(strings.Join(similar, " or ")))
 }
 
 // meaning is how an error ends that knows what was meant, "" if it does not.
-func meaning(what string) string { return render.Around("; did you mean ", what, "?") }
+func meaning(name string) string { return render.Around("; did you mean ", name, "?") }
 
 // helpCommand is the library's command, except that a topic that does not exist is an error.
 func helpCommand() *cobra.Command {

@@ -127,9 +127,9 @@ func meantLoop(id, words string, n int) string {
 // agreesTo asks a person before a command that can't be undone is sent to a loop that nobody named.
 func (a *app) agreesTo(ctx context.Context, u unnamed, candidates []launch.Row) error {
 	several := len(candidates) > 1
-	asks := u.final && (several || u.question != "")
+	mustAsk := u.final && (several || u.question != "")
 	switch {
-	case !asks:
+	case !mustAsk:
 		return nil
 	case a.terminal() && !a.json:
 		question := u.question

@@ -202,8 +202,8 @@ func (s *session) contract(ctx context.Context, id string) (render.Contract, []s
 	v, err := s.Contract(ctx, id)
 	state, _ := s.State(ctx, id)
 	if err != nil {
-		var none error
-		if v, state, none = s.kept(ctx, id); none != nil {
+		var keptErr error
+		if v, state, keptErr = s.kept(ctx, id); keptErr != nil {
 			return render.Contract{}, nil, err
 		}
 	}
@@ -224,11 +224,11 @@ func spread(state loop.State, sp spec.Spec) string {
 }
 
 // testsRun returns what the tests have tested on the unchanged code, "" if that is not known.
-func testsRun(known *loop.Judgement) string {
-	if known == nil {
+func testsRun(judgement *loop.Judgement) string {
+	if judgement == nil {
 		return ""
 	}
-	return known.Tested.String()
+	return judgement.Tested.String()
 }
 
 // kept returns the contract as this host's ledger has it, with the loop's state. Only a worker knows what protects the

@@ -180,19 +180,19 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 			needed[r.Store] = "the loop " + r.Ref + " has not ended"
 		default:
 			chosen = append(chosen, r)
-			if why := unfinished(ctx, c.s.Home, r); why != "" && needed[r.Store] == "" {
-				needed[r.Store] = why
+			if reason := unfinished(ctx, c.s.Home, r); reason != "" && needed[r.Store] == "" {
+				needed[r.Store] = reason
 			}
 		}
 	}
 	stores := map[string]bool{}
 	for _, r := range chosen {
-		why := needed[r.Store]
+		reason := needed[r.Store]
 		if c.workerRuns {
-			why = "a worker runs on this host"
+			reason = "a worker runs on this host"
 		}
-		c.loop(ctx, r, why)
-		if why == "" && !stores[r.Store] {
+		c.loop(ctx, r, reason)
+		if reason == "" && !stores[r.Store] {
 			stores[r.Store] = true
 			c.add(Removal{Loop: r.Ref, Kind: "store", Path: r.Store})
 		}
@@ -264,7 +264,7 @@ func refsOf(r hostrecord.Record) []string {
 
 // pushed returns the commit of a loop's ref in the user's repository, and why it has to stay: what the repository lacks
 // of the store's ref, or, if it is to be removed, that it can't be.
-func pushed(ctx context.Context, r hostrecord.Record, ref string, removed bool) (at, why string) {
+func pushed(ctx context.Context, r hostrecord.Record, ref string, removed bool) (commit, reason string) {
 	if _, err := os.Stat(r.Repo); err != nil {
 		return "", "the repository of " + r.Ref + " is gone, or not on this host"
 	}
@@ -282,22 +282,22 @@ func pushed(ctx context.Context, r hostrecord.Record, ref string, removed bool) 
 	}
 	defer folder.Close()
 	repo := userrepo.Held(folder)
-	if at, err = userrepo.RefAt(ctx, repo, ref); err != nil {
+	if commit, err = userrepo.RefAt(ctx, repo, ref); err != nil {
 		return "", err.Error()
 	}
-	if ours != "" && at != ours {
-		return at, fmt.Sprintf("%s does not have %s as the loop left it", r.Repo, ref)
+	if ours != "" && commit != ours {
+		return commit, fmt.Sprintf("%s does not have %s as the loop left it", r.Repo, ref)
 	}
-	if at == "" || !removed {
-		return at, ""
+	if commit == "" || !removed {
+		return commit, ""
 	}
 	err = userrepo.Droppable(ctx, repo, ref)
-	if pre, is := errors.AsType[*userrepo.Precondition](err); is {
-		return at, pre.What
+	if pre, ok := errors.AsType[*userrepo.Precondition](err); ok {
+		return commit, pre.What
 	} else if err != nil {
-		return at, err.Error()
+		return commit, err.Error()
 	}
-	return at, ""
+	return commit, ""
 }
 
 // loop adds what is left of one loop. needed says why its store is kept.
@@ -309,15 +309,15 @@ func (c *cleaning) loop(ctx context.Context, r hostrecord.Record, needed string)
 			if ref == r.Ledger {
 				kind = "ledger"
 			}
-			at, why := pushed(ctx, r, ref, true)
+			commit, reason := pushed(ctx, r, ref, true)
 			switch {
-			case ref == clean && (ref == "" || at == ""): // it does not exist or has no name
+			case ref == clean && (ref == "" || commit == ""): // it does not exist or has no name
 			case needed != "": // else a store would stay for ever for what the repository lacks
 				c.Kept = append(c.Kept, Keeping{r.Ref, kind, "it stays with its store: " + needed})
-			case why != "":
-				c.Kept = append(c.Kept, Keeping{r.Ref, kind, why})
-			case at != "":
-				c.add(Removal{Loop: r.Ref, Kind: kind, Path: ref, Repo: r.Repo, at: at, of: r})
+			case reason != "":
+				c.Kept = append(c.Kept, Keeping{r.Ref, kind, reason})
+			case commit != "":
+				c.add(Removal{Loop: r.Ref, Kind: kind, Path: ref, Repo: r.Repo, at: commit, of: r})
 			}
 		}
 	}
@@ -393,19 +393,19 @@ func (r Removal) remove(ctx context.Context) error {
 
 func cleanTable(c Cleaned) string {
 	var lines []string
-	var all int64
+	var total int64
 	for _, r := range c.Items {
-		all += r.Bytes
-		what := fmt.Sprintf("%8s", megabytes(r.Bytes))
+		total += r.Bytes
+		size := fmt.Sprintf("%8s", megabytes(r.Bytes))
 		if r.at != "" {
-			what = strings.Repeat(" ", 8)
+			size = strings.Repeat(" ", 8)
 		}
-		lines = append(lines, fmt.Sprintf("%-6s  %s  %s  %s", r.Kind, what, render.Clean(r.Loop), render.Clean(strings.TrimSpace(r.Repo+" "+r.Path))))
+		lines = append(lines, fmt.Sprintf("%-6s  %s  %s  %s", r.Kind, size, render.Clean(r.Loop), render.Clean(strings.TrimSpace(r.Repo+" "+r.Path))))
 	}
 	for _, k := range c.Kept {
 		lines = append(lines, "stays   "+render.Clean(k.Loop)+": "+k.What+" ("+render.Clean(k.Why)+")")
 	}
-	return strings.Join(append(lines, fmt.Sprintf("to be removed: %d, %s", len(c.Items), megabytes(all))), "\n")
+	return strings.Join(append(lines, fmt.Sprintf("to be removed: %d, %s", len(c.Items), megabytes(total))), "\n")
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -150,7 +150,7 @@ func (a *app) execute(ctx context.Context, root *cobra.Command, args []string) i
 		err = usage(together.ReplaceAllString(goWords.ReplaceAllString(err.Error(), ""), "--$1 and --$2 can't be used together"))
 	}
 	a.screen.Still()
-	if misused, is := errors.AsType[*usageError](err); is {
+	if misused, ok := errors.AsType[*usageError](err); ok {
 		misused.of = cmd.CommandPath()
 	}
 	a.explain(err)

@@ -31,8 +31,8 @@ func (a *app) command(do func(*cobra.Command, []string) error) func(*cobra.Comma
 // suggesting returns the error of a command. If nobody knows the loop or steward that its first argument names, the error
 // says which one may have been meant.
 func (a *app) suggesting(ctx context.Context, args []string, err error) error {
-	unknown, is := errors.AsType[*fault.Error](err)
-	if !is || unknown.Code != fault.LoopNotFound || len(args) == 0 {
+	unknown, ok := errors.AsType[*fault.Error](err)
+	if !ok || unknown.Code != fault.LoopNotFound || len(args) == 0 {
 		return err
 	}
 	_ = a.visit(ctx, func(s *session) error {

@@ -65,7 +65,7 @@ func (a *app) runDiff(ctx context.Context, s *session, id string, o diffOptions)
 	if err != nil {
 		return err
 	}
-	if _, here := s.Record(id); !here {
+	if _, ok := s.Record(id); !ok {
 		return s.Torn(id, fault.New(fault.PreconditionFailed, "the store of the loop %s is on another host (%s)", id, r.State.Host).
 			Advise("Run this there, or `git diff "+r.State.Footing()+" "+r.State.Branch+"` in the repository."))
 	}
@@ -82,7 +82,7 @@ func (a *app) runDiff(ctx context.Context, s *session, id string, o diffOptions)
 	if !a.deps.Terminal(a.out) {
 		return p.write(ctx, store, a.out)
 	}
-	return a.page(func(to io.Writer) error { return p.render(ctx, store, a.style(), to) })
+	return a.page(func(w io.Writer) error { return p.render(ctx, store, a.style(), w) })
 }
 
 // amount returns how much of a file changed, in a few words: lines, and whether it can be executed.

@@ -51,21 +51,21 @@ func proposed(p loop.Proposal) patch {
 }
 
 // write writes the patch exactly as it is hashed.
-func (p patch) write(ctx context.Context, store *store.Store, to io.Writer) error {
-	return store.WriteProposal(ctx, p.preface, p.base, p.head, to)
+func (p patch) write(ctx context.Context, store *store.Store, w io.Writer) error {
+	return store.WriteProposal(ctx, p.preface, p.base, p.head, w)
 }
 
 // render writes the patch for people. It fails if what it has shown is not what the hash covers.
-func (p patch) render(ctx context.Context, store *store.Store, style render.Style, to io.Writer) error {
+func (p patch) render(ctx context.Context, store *store.Store, style render.Style, w io.Writer) error {
 	sum := sha256.New()
-	from, into := io.Pipe()
-	go func() { into.CloseWithError(p.write(ctx, store, into)) }()
-	if err := style.Patch(to, io.TeeReader(from, sum)); err != nil {
-		from.CloseWithError(err)
+	reader, writer := io.Pipe()
+	go func() { writer.CloseWithError(p.write(ctx, store, writer)) }()
+	if err := style.Patch(w, io.TeeReader(reader, sum)); err != nil {
+		reader.CloseWithError(err)
 		return err
 	}
-	if is := hex.EncodeToString(sum.Sum(nil)); p.hash != "" && is != p.hash {
-		return fault.New(fault.HashMismatch, "the change that was shown has the hash %s, but the change that waits has %s", is, p.hash).
+	if actual := hex.EncodeToString(sum.Sum(nil)); p.hash != "" && actual != p.hash {
+		return fault.New(fault.HashMismatch, "the change that was shown has the hash %s, but the change that waits has %s", actual, p.hash).
 			Advise("Don't approve it. `pawl log ID --verify` checks the record.")
 	}
 	return nil
@@ -83,15 +83,15 @@ func (a *app) page(write func(io.Writer) error) error {
 	cmd := exec.Command("sh", "-c", pager) // Ctrl-C goes to the pager, which has the terminal
 	cmd.Stdout, cmd.Stderr = a.out, a.err
 	cmd.Env = append([]string{"LESS=FRX", "LV=-c"}, os.Environ()...) // as in git: colours, short texts unpaged; the last value counts
-	in, err := cmd.StdinPipe()
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the pager %s: %w", pager, err)
 	}
-	err = write(in)
-	in.Close()
+	err = write(stdin)
+	stdin.Close()
 	if waited := cmd.Wait(); err == nil && waited != nil {
 		err = fmt.Errorf("the pager %s: %w; set PAGER to another one, or to cat", pager, waited)
 	}
@@ -112,7 +112,7 @@ const mostPaged = 64 << 20
 
 // open makes the pages of the change that waits, of a loop on this host. If there is nothing to show, it says so.
 func (a *app) open(ctx context.Context, s *session, id string, p patch) *pages {
-	if _, here := s.Record(id); !here {
+	if _, ok := s.Record(id); !ok {
 		a.explain(s.Torn(id, fault.New(fault.PreconditionFailed, "the change of %s is on another host, and can't be shown here", id)))
 		return nil
 	}

@@ -36,23 +36,23 @@ func (a *app) explain(err error) {
 			a.say("%s", left.why)
 		}
 	case errors.As(err, &problems):
-		what := "the spec is invalid"
+		text := "the spec is invalid"
 		if errors.Is(err, errTask) {
-			what = errTask.Error()
+			text = errTask.Error()
 		}
-		a.say("%s (%s)", what, fault.InvalidSpec)
+		a.say("%s (%s)", text, fault.InvalidSpec)
 		for _, p := range problems {
 			a.screen.Print(a.hung("  " + render.Clean(p.String())))
 		}
 	case errors.As(err, &f):
-		what, more, _ := strings.Cut(strings.TrimSpace(f.What), "\n")
-		a.say("%s (%s)", render.Clean(what), f.Code)
-		a.indent(more)
+		text, rest, _ := strings.Cut(strings.TrimSpace(f.What), "\n")
+		a.say("%s (%s)", render.Clean(text), f.Code)
+		a.indent(rest)
 		a.indent(f.Advice())
 	default:
-		what, more, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
-		a.say("%s", render.Clean(what))
-		a.indent(more)
+		text, rest, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+		a.say("%s", render.Clean(text))
+		a.indent(rest)
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			a.indent("Make room on that disk: `pawl doctor` says how much is free, and `pawl clean` lists what ended loops still occupy.")
 		}

@@ -65,7 +65,7 @@ type usageError struct{ what, of string } // of is the command whose help says m
 
 func (u *usageError) Error() string { return u.what }
 
-func usage(what string) error { return &usageError{what: what} }
+func usage(text string) error { return &usageError{what: text} }
 
 // exitCode returns the exit code of the process for an error. No other code decides this.
 func exitCode(err error) int {

@@ -75,17 +75,17 @@ func (a *app) follow(parent context.Context, s *session, run sdk.WorkflowRun, o 
 	if o.watch {
 		f.showRecorded(ctx)
 	}
-	over := make(chan client.Ending, 1)
-	go func() { over <- s.Await(ctx, run) }()
+	endings := make(chan client.Ending, 1)
+	go func() { endings <- s.Await(ctx, run) }()
 	redraw := time.NewTicker(redrawEvery)
 	defer redraw.Stop()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	every := followLogging
+	interval := followLogging
 	if a.screen.Moves() {
-		every = followEvery
+		interval = followEvery
 	}
-	updates, workerDone := s.Watch(ctx, f.id, every), s.worker.done
+	updates, workerDone := s.Watch(ctx, f.id, interval), s.worker.done
 	for {
 		var err error
 		news := updates
@@ -95,7 +95,7 @@ func (a *app) follow(parent context.Context, s *session, run sdk.WorkflowRun, o 
 		select {
 		case u := <-news:
 			err = f.update(ctx, u)
-		case e := <-over:
+		case e := <-endings:
 			if parent.Err() != nil {
 				return f.leave(parent)
 			}
@@ -230,11 +230,11 @@ func (f *follower) knownHere(e loop.Event) bool {
 	if !f.terminal() || f.o.yes || f.o.watch {
 		return false
 	}
-	here := e.By == config.User()
+	isMine := e.By == config.User()
 	if e.Answer != nil {
-		here = e.Answer.By == config.User()
+		isMine = e.Answer.By == config.User()
 	}
-	return e.Type == loop.LoopOpened || here && (e.Type == loop.AutonomyStarted || e.Type == loop.GateClosed)
+	return e.Type == loop.LoopOpened || isMine && (e.Type == loop.AutonomyStarted || e.Type == loop.GateClosed)
 }
 
 // showWarnings shows the warnings that no contract has shown.
@@ -277,14 +277,14 @@ func (r *room) look(s *session, waits string) {
 		return
 	}
 	r.at = now
-	what := s.Home.Unwritable()
+	text := s.Home.Unwritable()
 	switch {
-	case what != "" && !r.none:
-		s.app.say("%s. %s once it can be written again", what, waits)
-	case what == "" && r.none:
+	case text != "" && !r.none:
+		s.app.say("%s. %s once it can be written again", text, waits)
+	case text == "" && r.none:
 		s.app.say("%s can be written again", s.Home.Dir)
 	}
-	r.none = what != ""
+	r.none = text != ""
 }
 
 // draw draws the moving line. There is none while a question is open.
@@ -353,9 +353,9 @@ func (f *follower) chosen(ctx context.Context, line string) error {
 }
 
 // goOn continues after Ctrl-C as if nothing had been typed; why says why, unless the person said so.
-func (f *follower) goOn(why string) {
+func (f *follower) goOn(reason string) {
 	f.choosing = nil
-	f.say("%s%s", render.Around("", render.Clean(why), "; "), f.prospect())
+	f.say("%s%s", render.Around("", render.Clean(reason), "; "), f.prospect())
 	if f.gate != nil {
 		f.ask()
 	}
@@ -387,16 +387,16 @@ const leaveTimeout = 2 * time.Second
 // leave ends this process and says what becomes of the loop: it goes on, waits for a worker, or for a person.
 func (f *follower) leave(ctx context.Context) error {
 	f.screen.Still()
-	own := f.s.worker.polls.Load()
-	served := own || f.s.Served(context.WithoutCancel(ctx))
-	if own {
+	isWorker := f.s.worker.polls.Load()
+	served := isWorker || f.s.Served(context.WithoutCancel(ctx))
+	if isWorker {
 		f.s.worker.stop(leaveTimeout)
 	}
 	state, next := f.resting()
 	switch {
-	case own && state != "":
+	case isWorker && state != "":
 		f.say("left; the loop %s %s. After `pawl up`, %s", f.id, state, next)
-	case own:
+	case isWorker:
 		f.say("left; the loop %s waits for `pawl up`, which resumes it. `pawl show %s` shows it", f.id, f.id)
 	case served && state != "":
 		f.say("left; the loop %s %s. %s", f.id, state, next)
@@ -470,7 +470,7 @@ func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 }
 
 // nobody leaves a loop that waits for an answer when there is nobody to ask; why says why.
-func (f *follower) nobody(g loop.Gate, why string) error {
+func (f *follower) nobody(g loop.Gate, reason string) error {
 	if g.Kind == loop.GateContract || f.terminal() { // the commands that answer it were not shown
 		f.screen.Print(f.screen.Style().Gate(f.id, g, f.budget(), f.deps.Now()))
 	}
@@ -478,7 +478,7 @@ func (f *follower) nobody(g loop.Gate, why string) error {
 	if !f.deps.Thin { // the worker ends with this process, and there may be no other
 		next += "; the loop continues while a worker runs (" + f.s.AWorker() + ")"
 	}
-	f.say("the loop %s waits for an answer, but %s; it stays. %s", f.id, why, next)
+	f.say("the loop %s waits for an answer, but %s; it stays. %s", f.id, reason, next)
 	if f.json {
 		if err := f.printJSON(f.outcome(f.state.Status, nil, &g)); err != nil {
 			return err

@@ -74,8 +74,8 @@ func (f *follower) catchUp(ctx context.Context) {
 }
 
 func (f *follower) report(ctx context.Context, e client.Ending) error {
-	if was := e.Result.Proposal; was != nil { // people may have said something about it since
-		if p, here, over, err := f.s.Proposed(ctx, f.id); err == nil && here && over && p.Hash == was.Hash {
+	if proposed := e.Result.Proposal; proposed != nil { // people may have said something about it since
+		if p, ok, hasEnded, err := f.s.Proposed(ctx, f.id); err == nil && ok && hasEnded && p.Hash == proposed.Hash {
 			e.Result.Proposal = &p
 		}
 	}
@@ -130,16 +130,16 @@ func (f *follower) lacking(ctx context.Context, r hostrecord.Record) string {
 	defer repo.Close()
 	refs, err := userrepo.Refs(ctx, s, repo, r.Branch)
 	name := git.BranchName(r.Branch)
-	there := refs[r.Branch]
+	theirs := refs[r.Branch]
 	switch {
 	case err != nil:
 		return f.unpushed
-	case there == ours:
+	case theirs == ours:
 		return ""
-	case there == "":
+	case theirs == "":
 		return "there is no branch " + name + render.Around(", and a push was refused: ", f.unpushed, "")
 	}
-	if behind, err := s.Contains(ctx, ours, there); err == nil && behind {
+	if behind, err := s.Contains(ctx, ours, theirs); err == nil && behind {
 		return cmp.Or(f.unpushed, "the branch "+name+" is behind the loop's")
 	}
 	if r.Remote {
@@ -154,14 +154,14 @@ const stayEvery = 2 * time.Second
 // stay keeps this process alive while other loops run in its worker that were begun since it started. Loops that wait for
 // a person do not count. Older loops go on with the next worker: they must not hold this command.
 func (f *follower) stay(ctx context.Context) {
-	told := ""
+	lastNames := ""
 	for f.s.worker.polls.Load() {
 		others := f.s.busy(ctx, f.id)
 		if len(others) == 0 {
 			return
 		}
-		if names := strings.Join(others, ", "); names != told {
-			told = names
+		if names := strings.Join(others, ", "); names != lastNames {
+			lastNames = names
 			f.say("%s in this process: %s. This process stays until then. Ctrl-C leaves, and `pawl up` resumes them", stillRunning(len(others)), names)
 		}
 		select {
@@ -194,11 +194,11 @@ func (s *session) busy(ctx context.Context, id string) []string {
 		s.logger.Warn("the loops of this host can't be listed", "error", err)
 		return nil
 	}
-	return slices.DeleteFunc(active, func(other string) bool {
-		if other == id || older(records, other, s.worker.began) {
+	return slices.DeleteFunc(active, func(candidate string) bool {
+		if candidate == id || older(records, candidate, s.worker.began) {
 			return true
 		}
-		g, err := s.Gate(ctx, other)
+		g, err := s.Gate(ctx, candidate)
 		return err == nil && g != nil
 	})
 }
@@ -209,11 +209,11 @@ func older(records []hostrecord.Record, id string, began time.Time) bool {
 }
 
 // lines returns a channel with the lines of a reader. The channel closes at the reader's end.
-func (a *app) lines(in io.Reader) chan string {
+func (a *app) lines(reader io.Reader) chan string {
 	out := make(chan string)
 	go func() {
 		defer close(out)
-		for scan := bufio.NewScanner(in); scan.Scan(); {
+		for scan := bufio.NewScanner(reader); scan.Scan(); {
 			a.screen.Typed()
 			out <- scan.Text()
 		}

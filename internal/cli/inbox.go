@@ -59,8 +59,8 @@ func (a *app) runInbox(ctx context.Context, s *session) error {
 			parts = append(parts, style.Bold("steward "+render.Clean(w.Steward))+"\n"+style.StewardGate(w.Steward, w.Gate, a.deps.Now()))
 			continue
 		}
-		whose := render.Around(", for task "+render.Clean(w.Task)+" of steward ", render.Clean(w.Steward), "")
-		parts = append(parts, style.Bold("loop "+render.Clean(w.Loop))+whose+"\n"+style.Gate(w.Loop, w.Gate, w.Budget, a.deps.Now()))
+		owner := render.Around(", for task "+render.Clean(w.Task)+" of steward ", render.Clean(w.Steward), "")
+		parts = append(parts, style.Bold("loop "+render.Clean(w.Loop))+owner+"\n"+style.Gate(w.Loop, w.Gate, w.Budget, a.deps.Now()))
 	}
 	return a.print(strings.Join(parts, "\n\n"))
 }

@@ -234,9 +234,9 @@ func loads(path string) error {
 
 // next returns the next steps for a new spec, whose repository is there, and has begun with a commit, or not.
 func next(k kind.Kind, path string, tracked, begun bool) (steps []string) {
-	what, validate, start := "loop", "pawl validate", "pawl run"
+	noun, validate, start := "loop", "pawl validate", "pawl run"
 	if !k.Loop {
-		what, validate, start = k.Name, "pawl validate "+scaffold.File(k), "pawl "+k.Name+" up"
+		noun, validate, start = k.Name, "pawl validate "+scaffold.File(k), "pawl "+k.Name+" up"
 	}
 	if !tracked {
 		steps = append(steps, "git init")
@@ -244,9 +244,9 @@ func next(k kind.Kind, path string, tracked, begun bool) (steps []string) {
 	if !begun {
 		steps = append(steps, "git add --all", `git commit -m "Everything so far"`)
 	} else {
-		steps = append(steps, "git add "+scaffold.File(k), `git commit -m "A `+what+` of pawl" `+scaffold.File(k))
+		steps = append(steps, "git add "+scaffold.File(k), `git commit -m "A `+noun+` of pawl" `+scaffold.File(k))
 	}
-	if here, err := os.Getwd(); err == nil && here != filepath.Dir(path) {
+	if dir, err := os.Getwd(); err == nil && dir != filepath.Dir(path) {
 		steps = append([]string{"cd " + shell.Quote(filepath.Dir(path))}, steps...)
 	}
 	return append(steps, validate, start)

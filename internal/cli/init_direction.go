@@ -24,26 +24,26 @@ import (
 // answers, because a language may ask more than once. A Python of the repository itself is not run, because its owner
 // may be a stranger: only its files are looked at.
 func installed(ctx context.Context, root string) func(string) bool {
-	known := map[string]bool{}
+	cache := map[string]bool{}
 	return func(program string) bool {
-		is, asked := known[program]
+		installed, asked := cache[program]
 		if asked {
-			return is
+			return installed
 		}
 		python, module, of := strings.Cut(program, " -m ")
-		if environment, own := strings.CutSuffix(python, "/bin/python"); of && own {
-			is = hasModule(filepath.Join(root, environment), module)
+		if environment, inEnvironment := strings.CutSuffix(python, "/bin/python"); of && inEnvironment {
+			installed = hasModule(filepath.Join(root, environment), module)
 		} else if of {
 			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			defer cancel()
 			c := exec.CommandContext(ctx, python, "-I", "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)", module)
-			is = c.Run() == nil
+			installed = c.Run() == nil
 		} else {
 			_, err := exec.LookPath(program)
-			is = err == nil
+			installed = err == nil
 		}
-		known[program] = is
-		return is
+		cache[program] = installed
+		return installed
 	}
 }
 

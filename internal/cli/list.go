@@ -59,15 +59,15 @@ func (s *session) sayRecorded() {
 }
 
 // listRows lists the loops and stewards that wanted selects, or prints none if there are none.
-func (a *app) listRows(ctx context.Context, s *session, wanted func(launch.Row) bool, none string) error {
+func (a *app) listRows(ctx context.Context, s *session, wanted func(launch.Row) bool, ifNone string) error {
 	s.sayRecorded()
-	all, err := s.Listed(ctx)
+	listed, err := s.Listed(ctx)
 	if err != nil {
 		return err
 	}
-	rows := slices.DeleteFunc(append([]launch.Row{}, all...), func(r launch.Row) bool { return !wanted(r) })
+	rows := slices.DeleteFunc(append([]launch.Row{}, listed...), func(r launch.Row) bool { return !wanted(r) })
 	if len(rows) == 0 && !a.json {
-		a.say("%s", none)
+		a.say("%s", ifNone)
 		return nil
 	}
 	return a.output(rows, a.style().List(rows, a.deps.Now()))

@@ -47,8 +47,8 @@ so and the exit code is 1. Iteration 0 has the calls before the first iteration 
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "prove that the ledger is whole, or say where it is not")
 	cmd.Flags().BoolVar(&o.all, "all", false, "show every event, not only the important ones")
 	cmd.Flags().IntVar(&o.iteration, "transcript", 0, "show what the agents of this iteration said and did")
-	for _, with := range []string{"follow", "all", "transcript"} {
-		cmd.MarkFlagsMutuallyExclusive("verify", with)
+	for _, flag := range []string{"follow", "all", "transcript"} {
+		cmd.MarkFlagsMutuallyExclusive("verify", flag)
 	}
 	cmd.MarkFlagsMutuallyExclusive("transcript", "follow")
 	cmd.MarkFlagsMutuallyExclusive("transcript", "all")

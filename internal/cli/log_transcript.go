@@ -45,11 +45,11 @@ func (a *app) showTranscript(ctx context.Context, s *session, id string, iterati
 		return err
 	}
 	if !r.Ledger { // the loop itself has what this host's ledger does not have
-		from := int64(0)
+		fromSeq := int64(0)
 		if n := len(events); n > 0 {
-			from = events[n-1].Seq
+			fromSeq = events[n-1].Seq
 		}
-		if v, err := s.Events(ctx, id, from); err == nil {
+		if v, err := s.Events(ctx, id, fromSeq); err == nil {
 			events = append(events, v.Events...)
 		}
 	}
@@ -111,11 +111,11 @@ func noTranscript(id string, iteration int, events []loop.Event) error {
 	if iteration > last {
 		return fault.New(fault.PreconditionFailed, "%s has no iteration %d", id, iteration).Advise(fmt.Sprintf("The last one is %d.", last))
 	}
-	why := "no agent was called in iteration %d of %s"
+	reason := "no agent was called in iteration %d of %s"
 	if slices.ContainsFunc(callsOf(events, iteration), func(e loop.Event) bool { return e.Role != "" }) {
-		why = "the agent calls of iteration %d of %s have no transcript: no call has ended by itself yet, or an older pawl made the calls"
+		reason = "the agent calls of iteration %d of %s have no transcript: no call has ended by itself yet, or an older pawl made the calls"
 	}
-	return fault.New(fault.PreconditionFailed, why, iteration, id).Advise("`pawl log " + id + " --all` shows what happened.")
+	return fault.New(fault.PreconditionFailed, reason, iteration, id).Advise("`pawl log " + id + " --all` shows what happened.")
 }
 
 // read reads the file and compares it with what was recorded.

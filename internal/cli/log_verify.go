@@ -13,15 +13,15 @@ import (
 
 // verifyLedger proves that the ledger of a loop or a steward is whole, or reports its faults.
 func (a *app) verifyLedger(ctx context.Context, s *session, id string) error {
-	record, here := s.Record(id)
-	if !here {
-		of := s.FamilyOf(ctx, id)
-		if s.SDK != nil && of == client.Loop {
+	record, ok := s.Record(id)
+	if !ok {
+		family := s.FamilyOf(ctx, id)
+		if s.SDK != nil && family == client.Loop {
 			if err := s.Alive(ctx, id); fault.CodeOf(err) == fault.LoopNotFound {
 				return err
 			}
 		}
-		return s.Torn(id, fault.New(fault.LoopNotFound, "this host has no ledger of the %s %s", of.Word, id).Advise("Run this on the "+of.Word+"'s host. If its start was refused, there is none."))
+		return s.Torn(id, fault.New(fault.LoopNotFound, "this host has no ledger of the %s %s", family.Word, id).Advise("Run this on the "+family.Word+"'s host. If its start was refused, there is none."))
 	}
 	v, err := s.Verify(ctx, id, record)
 	if err != nil {
@@ -47,23 +47,23 @@ func proofText(v client.Verified) string {
 		fmt.Fprintf(&b, "%s: the ledger is NOT whole", v.Loop)
 	}
 	for _, f := range v.Faults {
-		where := "the ledger"
+		place := "the ledger"
 		if f.Entry > 0 {
-			where = fmt.Sprintf("entry %d (%s)", f.Entry, render.Short(f.Commit))
+			place = fmt.Sprintf("entry %d (%s)", f.Entry, render.Short(f.Commit))
 		} else if f.Commit != "" {
-			where = "entry " + render.Short(f.Commit)
+			place = "entry " + render.Short(f.Commit)
 		}
-		fmt.Fprintf(&b, "\n  %s: %s", where, render.Clean(f.What))
+		fmt.Fprintf(&b, "\n  %s: %s", place, render.Clean(f.What))
 	}
 	b.WriteString(render.Around("\n  ", v.CutOff, ""))
-	for _, other := range []struct{ name, says, unknown string }{
+	for _, counterpart := range []struct{ name, says, unknown string }{
 		{"workflow", v.Workflow, "could not be asked"},
 		{"copy in the repository", v.Copy, "was not read, or there is none"},
 	} {
-		if other.says == client.Unknown {
-			other.says = other.unknown
+		if counterpart.says == client.Unknown {
+			counterpart.says = counterpart.unknown
 		}
-		fmt.Fprintf(&b, "\n  the %s %s", other.name, other.says)
+		fmt.Fprintf(&b, "\n  the %s %s", counterpart.name, counterpart.says)
 	}
 	return b.String()
 }

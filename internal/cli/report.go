@@ -50,12 +50,12 @@ func (a *app) ended(ctx context.Context, s *session, id string) (*follower, clie
 	if f.kind, err = kind.Of(r.State.Kind); err != nil {
 		return nil, client.Ending{}, err
 	}
-	over := s.SDK != nil && fault.CodeOf(s.Alive(ctx, id)) == fault.GateClosed
-	if !r.State.Status.Ended() && !over {
+	hasEnded := s.SDK != nil && fault.CodeOf(s.Alive(ctx, id)) == fault.GateClosed
+	if !r.State.Status.Ended() && !hasEnded {
 		return nil, client.Ending{}, fault.New(fault.PreconditionFailed, "the loop %s has not ended (%s)", id, r.State.Status).
 			Advise("Look at it with `pawl show " + id + "`, or follow it to its end with `pawl watch " + id + "`.")
 	}
-	if over {
+	if hasEnded {
 		f.runToken = s.SDK.GetWorkflow(ctx, id, "")
 	}
 	if !r.State.Status.Ended() { // somebody ended it without asking it
@@ -69,7 +69,7 @@ func (a *app) ended(ctx context.Context, s *session, id string) (*follower, clie
 			return f, e, nil
 		}
 	}
-	if over {
+	if hasEnded {
 		v, err := s.Events(ctx, id, 0)
 		f.recall(v.Events, err)
 		return f, s.Await(ctx, f.runToken), ctx.Err()

@@ -106,9 +106,9 @@ func (a *app) completeSpec(ctx context.Context, first *firstSpec, found *scaffol
 			return err
 		}
 		if command == "" {
-			known := list.Map(scaffold.Agents, func(p agents.Program) string { return p.Name })
+			names := list.Map(scaffold.Agents, func(p agents.Program) string { return p.Name })
 			return fault.New(fault.PreconditionFailed, "there is no agent").
-				Advise("Install one of " + strings.Join(known, ", ") + ", or name a program of yours.")
+				Advise("Install one of " + strings.Join(names, ", ") + ", or name a program of yours.")
 		}
 		first.options.Command, first.drafted.Agent = command, command
 	}
@@ -205,14 +205,14 @@ func (a *app) awaits(ctx context.Context) (string, error) {
 
 // nearest returns a path relative to the current folder if it is below it, else the path itself.
 func nearest(path string) string {
-	here, err := os.Getwd()
+	dir, err := os.Getwd()
 	if err != nil {
 		return path
 	}
-	if resolved, err := filepath.EvalSymlinks(here); err == nil {
-		here = resolved
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved
 	}
-	rel, err := filepath.Rel(here, path)
+	rel, err := filepath.Rel(dir, path)
 	if err != nil {
 		return path
 	}

@@ -64,8 +64,8 @@ func (s *session) share(ctx context.Context) (err error) {
 		if fault.CodeOf(err) == fault.EngineUnreachable { // it says all
 			return err
 		}
-		if why := s.Home.Unwritable(); why != "" {
-			err = fmt.Errorf("%w; %s", err, why)
+		if reason := s.Home.Unwritable(); reason != "" {
+			err = fmt.Errorf("%w; %s", err, reason)
 		}
 		return fmt.Errorf("starting the engine: %w", err)
 	}
@@ -79,13 +79,13 @@ func (s *session) share(ctx context.Context) (err error) {
 
 // reached records the address of the embedded engine.
 func (s *session) reached(e Found) {
-	where := func() string {
+	location := func() string {
 		if s.engine != nil {
 			return s.engine.Found().Address
 		}
 		return e.Address
 	}
-	s.temporal, s.page = s.temporal.At(e.Address, e.Pass, e.ID, where), e.Link
+	s.temporal, s.page = s.temporal.At(e.Address, e.Pass, e.ID, location), e.Link
 }
 
 // exposed reports whether agents can reach the engine but could not read its token: on this host the sandbox
@@ -98,12 +98,12 @@ func exposed() bool {
 // asked reports that the engine requires a token although nobody asked for one, and returns an error if the engine
 // does not do what this process was told.
 func (s *session) asked() error {
-	asks := s.engine.Found().Pass != nil
+	needsToken := s.engine.Found().Pass != nil
 	switch {
-	case s.app.auth == auth.Wanted && !asks, s.app.auth == auth.Unwanted && asks:
-		return fault.New(fault.PreconditionFailed, "another pawl runs the engine, and that engine requires %s token", map[bool]string{true: "a", false: "no"}[asks]).
+	case s.app.auth == auth.Wanted && !needsToken, s.app.auth == auth.Unwanted && needsToken:
+		return fault.New(fault.PreconditionFailed, "another pawl runs the engine, and that engine requires %s token", map[bool]string{true: "a", false: "no"}[needsToken]).
 			Advise("End that one first: `pawl doctor` says which process it is.")
-	case s.app.auth == auth.AsBefore && asks && exposed():
+	case s.app.auth == auth.AsBefore && needsToken && exposed():
 		s.app.say("agents have no network of their own on this machine, so the engine requires a token; `--auth=false` turns that off")
 	}
 	return nil
@@ -258,8 +258,8 @@ const maxLog = 10 << 20
 // openLog sends the messages of worker, SDK and engine to a file, because on the terminal they would tear the
 // progress line. A program without such a line sends them to the writer that it names.
 func (s *session) openLog() error {
-	to := s.app.logs
-	if to == nil {
+	out := s.app.logs
+	if out == nil {
 		if err := os.MkdirAll(s.Home.Logs(), 0o700); err != nil {
 			return home.Unusable("making the folder for logs", err)
 		}
@@ -271,9 +271,9 @@ func (s *session) openLog() error {
 		if err != nil {
 			return home.Unusable("opening the log", err)
 		}
-		s.logFile, to = f, f
+		s.logFile, out = f, f
 	}
-	logger, err := config.Logger(to)
+	logger, err := config.Logger(out)
 	if err != nil {
 		return usage(err.Error())
 	}

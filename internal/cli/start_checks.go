@@ -73,7 +73,7 @@ const obstacleTime = 10 * time.Second
 
 // obstacles finds what would keep a loop of a new spec from starting, besides what init says anyway: that the spec is to
 // be filled in or committed, and that there is no agent. The spec is written, so no error matters.
-func (a *app) obstacles(ctx context.Context, first firstSpec) (all []render.Obstacle) {
+func (a *app) obstacles(ctx context.Context, first firstSpec) (obstacles []render.Obstacle) {
 	o := runOptions{file: first.path}
 	sp, id, err := o.load()
 	if err != nil {
@@ -93,22 +93,22 @@ func (a *app) obstacles(ctx context.Context, first firstSpec) (all []render.Obst
 		case p.Code == userrepo.DirtyTree:
 			p.Do = commitAdvice(scaffold.File(first.kind), u)
 		}
-		all = append(all, render.Obstacle{Check: p.Check, What: p.What, Do: p.Do})
+		obstacles = append(obstacles, render.Obstacle{Check: p.Check, What: p.What, Do: p.Do})
 	}
-	return all
+	return obstacles
 }
 
 // refusal returns problems as the reason why nothing is started. more is further advice.
-func refusal(problems []preflight.Problem, more string) error {
-	var what, do []string
+func refusal(problems []preflight.Problem, further string) error {
+	var texts, do []string
 	for _, p := range problems {
-		what = append(what, p.What)
+		texts = append(texts, p.What)
 		if p.Do != "" && !slices.Contains(do, p.Do) {
 			do = append(do, p.Do)
 		}
 	}
-	if more != "" {
-		do = append(do, more)
+	if further != "" {
+		do = append(do, further)
 	}
-	return fault.New(fault.PreconditionFailed, "%s", strings.Join(what, "; ")).Advise(strings.Join(do, " "))
+	return fault.New(fault.PreconditionFailed, "%s", strings.Join(texts, "; ")).Advise(strings.Join(do, " "))
 }

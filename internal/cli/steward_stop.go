@@ -73,8 +73,8 @@ func (a *app) confirmStop(ctx context.Context, name string, yes bool) error {
 	for _, t := range open[:min(len(open), maxOpen)] {
 		text += fmt.Sprintf("\n  %s  %s  %s", render.Clean(t.ID), t.State, render.Clean(t.Title))
 	}
-	if more := len(open) - maxOpen; more > 0 {
-		text += fmt.Sprintf("\n  and %d more", more)
+	if further := len(open) - maxOpen; further > 0 {
+		text += fmt.Sprintf("\n  and %d more", further)
 	}
 	a.say("%s", text)
 	if !a.terminal() {

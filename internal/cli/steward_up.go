@@ -51,11 +51,11 @@ func (a *app) secretsAreThere(c charter.Charter) error {
 		return err
 	}
 	missing := secrets(h, c)
-	if here, err := a.worksHere(h, c); err != nil || !here || len(missing) == 0 {
+	if ok, err := a.worksHere(h, c); err != nil || !ok || len(missing) == 0 {
 		return err
 	}
-	what := list.Map(missing, func(p preflight.Problem) string { return p.What })
-	return fault.New(fault.PreconditionFailed, "%s", strings.Join(what, "; ")).Advise(missing[0].Do)
+	texts := list.Map(missing, func(p preflight.Problem) string { return p.What })
+	return fault.New(fault.PreconditionFailed, "%s", strings.Join(texts, "; ")).Advise(missing[0].Do)
 }
 
 // worksHere reports whether a charter's project is on this host.
@@ -107,7 +107,7 @@ func (a *app) runStewardUp(ctx context.Context, file string, o stewardStart) err
 		a.say("note: nobody stopped the last steward %[1]s, which left %[2]s open. This one begins with no tasks. To continue with what was left, stop this one (pawl steward stop %[1]s) and start it again with --ledger %[3]s",
 			c.Name, metric.Counted(tasks, "task"), last)
 	}
-	if here, err := a.worksHere(s.Home, c); err == nil && here {
+	if ok, err := a.worksHere(s.Home, c); err == nil && ok {
 		a.sayCharter(ctx, c)
 	}
 	if o.detach {

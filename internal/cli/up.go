@@ -148,9 +148,9 @@ func (a *app) serving(s *session) error {
 
 // going names the loops that continue.
 func (a *app) going(ctx context.Context, s *session) string {
-	others, err := hostworker.ActiveLoops(ctx, s.Home, s.SDK, s.temporal.Namespace)
-	if err != nil || len(others) == 0 {
+	loops, err := hostworker.ActiveLoops(ctx, s.Home, s.SDK, s.temporal.Namespace)
+	if err != nil || len(loops) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d not ended: %s", len(others), strings.Join(others, ", "))
+	return fmt.Sprintf("; %d not ended: %s", len(loops), strings.Join(loops, ", "))
 }

@@ -24,8 +24,8 @@ type progress struct {
 }
 
 // progress starts to show the steps of a dry run. what names the activity.
-func (a *app) progress(what string, sp spec.Spec, lasting bool) *progress {
-	p := &progress{a: a, what: what, lasting: lasting, steps: make(chan string), commands: map[string]string{
+func (a *app) progress(activity string, sp spec.Spec, lasting bool) *progress {
+	p := &progress{a: a, what: activity, lasting: lasting, steps: make(chan string), commands: map[string]string{
 		"setup": sp.Setup.Command, "verify": sp.Verify.Command, preflight.VerifyAgain: sp.Verify.Command, "guard": sp.Guard.Command, "canary": sp.Guard.Command, "test": sp.Test.Command, "check": sp.Check.Command,
 	}}
 	p.ended.Go(p.follow)
@@ -42,24 +42,24 @@ func (p *progress) stop() {
 
 // follow shows the steps until stop is called.
 func (p *progress) follow() {
-	every := time.NewTicker(time.Second)
-	defer every.Stop()
-	step, times, since, pace := "", 0, time.Time{}, render.Pace{}
+	interval := time.NewTicker(time.Second)
+	defer interval.Stop()
+	step, times, started, pace := "", 0, time.Time{}, render.Pace{}
 	for {
 		select {
-		case next, more := <-p.steps:
-			if more && next == step {
+		case next, hasMore := <-p.steps:
+			if hasMore && next == step {
 				times++
 				continue
 			}
-			p.over(step, times, p.a.deps.Now().Sub(since))
-			if !more {
+			p.over(step, times, p.a.deps.Now().Sub(started))
+			if !hasMore {
 				return
 			}
-			step, times, since, pace = next, 1, p.a.deps.Now(), render.Pace{}
+			step, times, started, pace = next, 1, p.a.deps.Now(), render.Pace{}
 			p.show(step, 0)
-		case <-every.C:
-			took := p.a.deps.Now().Sub(since)
+		case <-interval.C:
+			took := p.a.deps.Now().Sub(started)
 			if step == "" || took < time.Second {
 				continue
 			}

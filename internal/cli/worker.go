@@ -84,9 +84,9 @@ func (w *localWorker) note(ours bool) {
 }
 
 // offer sends a value unless nobody takes it.
-func offer[T any](to chan<- T, value T) {
+func offer[T any](ch chan<- T, value T) {
 	select {
-	case to <- value:
+	case ch <- value:
 	default:
 	}
 }

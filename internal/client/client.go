@@ -84,8 +84,8 @@ func known(info *workflowpb.WorkflowExecutionInfo) string {
 
 // gone reports whether an error says that Temporal does not know a workflow, or knows it no longer.
 func gone(err error) bool {
-	_, is := errors.AsType[*serviceerror.NotFound](err)
-	return is
+	_, ok := errors.AsType[*serviceerror.NotFound](err)
+	return ok
 }
 
 // State asks a loop for its state. An error means that no worker answered.

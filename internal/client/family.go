@@ -47,10 +47,10 @@ func (f Family) About(id string, err error) error {
 
 // runs returns nil if a workflow of that type is of this family, or if the type is unknown, else a fault.
 func (f Family) runs(id, workflow string) error {
-	k, known := kind.OfWorkflow(workflow)
-	if other := Of(k); known && other != f {
-		return fault.New(fault.LoopNotFound, "%s is a %s, not a %s", id, other.Word, f.Word).
-			Advise(fmt.Sprintf("See it with `%s %s`; `%s --help` lists the other commands for a %s.", other.show, id, other.ownGroups, other.Word))
+	k, ok := kind.OfWorkflow(workflow)
+	if actual := Of(k); ok && actual != f {
+		return fault.New(fault.LoopNotFound, "%s is a %s, not a %s", id, actual.Word, f.Word).
+			Advise(fmt.Sprintf("See it with `%s %s`; `%s --help` lists the other commands for a %s.", actual.show, id, actual.ownGroups, actual.Word))
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []Troubl
 }
 
 // waiting returns the gates of a loop or steward. For a steward, each of its loops has an entry without a gate, too.
-func (c *Client) waiting(ctx context.Context, r launch.Row) (all []Waiting, err error) {
+func (c *Client) waiting(ctx context.Context, r launch.Row) (waiting []Waiting, err error) {
 	if r.Steward() {
 		s, err := c.Stewarding(ctx, r.Loop)
 		if err != nil || s.State.Status.Ended() {
@@ -74,21 +74,21 @@ func (c *Client) waiting(ctx context.Context, r launch.Row) (all []Waiting, err 
 			}
 		}
 		for _, g := range s.State.Open() {
-			all = append(all, Waiting{Steward: r.Loop, Task: g.Task, Gate: g, Ways: steward.Ways(r.Loop, g), Source: s.name()})
+			waiting = append(waiting, Waiting{Steward: r.Loop, Task: g.Task, Gate: g, Ways: steward.Ways(r.Loop, g), Source: s.name()})
 		}
 		for _, t := range s.State.Tasks {
 			for _, child := range t.Loops {
-				all = append(all, Waiting{Loop: child, Steward: r.Loop, Task: t.ID})
+				waiting = append(waiting, Waiting{Loop: child, Steward: r.Loop, Task: t.ID})
 			}
 		}
-		return all, nil
+		return waiting, nil
 	}
 	s, err := c.Snapshot(ctx, r.Loop)
 	if g := s.State.Gate; err == nil && g != nil && !s.State.Status.Ended() && !pausedBySteward(s.State) {
 		budget := s.State.Ticking(c.Now()).Budget
-		all = []Waiting{{Loop: r.Loop, Gate: *g, Ways: rules.Ways(r.Loop, *g, budget), Source: s.name(), Budget: budget}}
+		waiting = []Waiting{{Loop: r.Loop, Gate: *g, Ways: rules.Ways(r.Loop, *g, budget), Source: s.name(), Budget: budget}}
 	}
-	return all, err
+	return waiting, err
 }
 
 // pausedBySteward reports whether a loop waits only for its steward, which will let it continue.
@@ -105,21 +105,21 @@ func (s Source) name() string {
 }
 
 // inOrder adds to each loop's gate the steward for which the loop works, and sorts the oldest first.
-func inOrder(all []Waiting) []Waiting {
+func inOrder(items []Waiting) []Waiting {
 	works := map[string]Waiting{}
-	for _, w := range all {
+	for _, w := range items {
 		if w.Gate.ID == "" {
 			works[w.Loop] = w
 		}
 	}
-	all = slices.DeleteFunc(all, func(w Waiting) bool { return w.Gate.ID == "" })
-	for i, w := range all {
-		if by, child := works[w.Loop]; child && w.Loop != "" {
-			all[i].Steward, all[i].Task = by.Steward, by.Task
+	items = slices.DeleteFunc(items, func(w Waiting) bool { return w.Gate.ID == "" })
+	for i, w := range items {
+		if stewardGate, child := works[w.Loop]; child && w.Loop != "" {
+			items[i].Steward, items[i].Task = stewardGate.Steward, stewardGate.Task
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Waiting) int {
+	slices.SortStableFunc(items, func(a, b Waiting) int {
 		return cmp.Or(a.Gate.OpenedAt.Compare(b.Gate.OpenedAt), strings.Compare(a.Steward+a.Loop+a.Gate.ID, b.Steward+b.Loop+b.Gate.ID))
 	})
-	return all
+	return items
 }

@@ -72,15 +72,15 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 }
 
 // executions returns what a query finds in Temporal's list.
-func (c *Client) executions(ctx context.Context, query string) (all []*workflowpb.WorkflowExecutionInfo, err error) {
+func (c *Client) executions(ctx context.Context, query string) (found []*workflowpb.WorkflowExecutionInfo, err error) {
 	for page := []byte(nil); ; {
 		answer, err := c.SDK.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query, NextPageToken: page})
 		if err != nil {
 			return nil, c.Unreachable(ctx, err)
 		}
-		all = append(all, answer.GetExecutions()...)
+		found = append(found, answer.GetExecutions()...)
 		if page = answer.GetNextPageToken(); len(page) == 0 {
-			return all, nil
+			return found, nil
 		}
 	}
 }
@@ -204,11 +204,11 @@ func (c *Client) tornRows(rows []launch.Row) []launch.Row {
 		return rows
 	}
 	for _, ref := range torn {
-		at := slices.IndexFunc(rows, func(r launch.Row) bool { return git.RefName(r.Loop) == ref && !loop.Status(r.Status).Ended() })
-		if at < 0 {
+		index := slices.IndexFunc(rows, func(r launch.Row) bool { return git.RefName(r.Loop) == ref && !loop.Status(r.Status).Ended() })
+		if index < 0 {
 			rows = append(rows, launch.Row{Loop: ref, Status: unknown, Source: "ledger", Trouble: tornRecord})
-		} else if rows[at].Trouble == "" {
-			rows[at].Trouble = tornRecord
+		} else if rows[index].Trouble == "" {
+			rows[index].Trouble = tornRecord
 		}
 	}
 	return rows
@@ -251,13 +251,13 @@ func row(e *workflowpb.WorkflowExecutionInfo) (r launch.Row, published bool) {
 	r.Repo = cmp.Or(repo, r.Repo)
 	decode(attributes[launch.Iteration], &r.Iteration)
 	decode(attributes[launch.Best], &r.Best)
-	var known string
-	decode(attributes[launch.Status], &known)
+	var recorded string
+	decode(attributes[launch.Status], &recorded)
 	switch {
-	case status.Ended() && loop.Status(known).Ended(): // a halt completes the workflow too
-		r.Status = known
-	case !status.Ended() && known != "":
-		r.Status = known
+	case status.Ended() && loop.Status(recorded).Ended(): // a halt completes the workflow too
+		r.Status = recorded
+	case !status.Ended() && recorded != "":
+		r.Status = recorded
 		decode(attributes[launch.Gate], &r.Gate)
 	}
 	if r.Steward() && status.Ended() { // it does nothing any more, whatever the state of its tasks

@@ -20,21 +20,21 @@ import (
 // review carries a person's answer to the proposal of a loop that has ended. done is false if the loop has not ended
 // or has made no proposal: then the answer is a message to a gate.
 func (c *Client) review(ctx context.Context, id, answer string, m loop.Message) (sent Sent, done bool, err error) {
-	in := api.Review{Loop: id, Hash: m.Hash, Answer: answer, By: m.By, Note: m.Note, Time: c.Now().UTC()}
+	input := api.Review{Loop: id, Hash: m.Hash, Answer: answer, By: m.By, Note: m.Note, Time: c.Now().UTC()}
 	var out api.Reviewed
-	p, here, over, err := c.Proposed(ctx, id)
-	if err != nil || !over {
+	p, found, hasEnded, err := c.Proposed(ctx, id)
+	if err != nil || !hasEnded {
 		return Sent{}, err != nil, err
 	}
-	if in.Hash == "" && answer == loop.MessageReject {
-		in.Hash = p.Hash
+	if input.Hash == "" && answer == loop.MessageReject {
+		input.Hash = p.Hash
 	}
 	sent = Sent{Loop: id, Message: answer, Via: "ledger"}
-	if here {
-		out, err = c.Proposals.ReviewHere(ctx, in)
+	if found {
+		out, err = c.Proposals.ReviewHere(ctx, input)
 	} else {
 		sent.Via = "workflow"
-		err = c.execute(ctx, "Review", id, map[string]string{"loop": id, "hash": in.Hash, "answer": answer, "by": in.By, "note": in.Note}, &out)
+		err = c.execute(ctx, "Review", id, map[string]string{"loop": id, "hash": input.Hash, "answer": answer, "by": input.By, "note": input.Note}, &out)
 	}
 	sent.Already, sent.Proposal = out.Already, &out.Proposal
 	return sent, true, plainly(ctx, err)
@@ -42,21 +42,21 @@ func (c *Client) review(ctx context.Context, id, answer string, m loop.Message) 
 
 // Proposed returns the proposal of a loop that has ended with one, and whether this host has it. An error means that
 // neither its ledger nor an engine says whether it has ended.
-func (c *Client) Proposed(ctx context.Context, id string) (p loop.Proposal, here, over bool, err error) {
+func (c *Client) Proposed(ctx context.Context, id string) (p loop.Proposal, found, hasEnded bool, err error) {
 	var state loop.State
-	r, here := c.Record(id)
-	if here {
+	r, found := c.Record(id)
+	if found {
 		state, err = c.Recorded(ctx, id)
 	} else if c.SDK != nil && fault.CodeOf(c.Alive(ctx, id)) == fault.GateClosed {
 		state, err = c.State(ctx, id)
 	}
 	if err != nil && (c.SDK == nil || r.Closed && fault.CodeOf(err) == fault.LedgerDamaged) {
-		return p, here, false, err
+		return p, found, false, err
 	}
 	if err != nil || !state.Status.Ended() || state.Proposal == nil { // if there is an engine, the loop itself answers
-		return p, here, false, nil
+		return p, found, false, nil
 	}
-	return *state.Proposal, here, true, nil
+	return *state.Proposal, found, true, nil
 }
 
 // execute runs one of the workflows that work on a loop's proposal, on the host that has it.
@@ -87,42 +87,42 @@ func plainly(ctx context.Context, err error) error {
 
 // Apply applies an approved proposal to the branch that its loop started from: on this host if the loop is here, else
 // by the workflow of that name. Without a hash it applies the loop's current proposal.
-func (c *Client) Apply(ctx context.Context, in api.Apply) (done api.Applied, err error) {
-	s, err := c.Snapshot(ctx, in.Loop)
+func (c *Client) Apply(ctx context.Context, input api.Apply) (done api.Applied, err error) {
+	s, err := c.Snapshot(ctx, input.Loop)
 	if err != nil {
 		return done, err
 	}
 	switch {
-	case in.Hash != "":
+	case input.Hash != "":
 	case s.State.Proposal == nil:
 		return done, rules.MayApply(nil, "")
 	default:
-		in.Hash = s.State.Proposal.Hash
+		input.Hash = s.State.Proposal.Hash
 	}
 	if !s.State.Status.Ended() && s.State.Proposal != nil { // it ends as soon as the proposal is approved
-		if err := rules.MayApply(s.State.Proposal, in.Hash); err != nil {
+		if err := rules.MayApply(s.State.Proposal, input.Hash); err != nil {
 			return done, err
 		}
 	}
-	if _, here := c.Record(in.Loop); here {
-		in.Time = c.Now().UTC()
-		done, err = c.Proposals.ApplyHere(ctx, in)
+	if _, ok := c.Record(input.Loop); ok {
+		input.Time = c.Now().UTC()
+		done, err = c.Proposals.ApplyHere(ctx, input)
 	} else {
-		err = c.execute(ctx, "Apply", in.Loop, map[string]string{"loop": in.Loop, "hash": in.Hash, "how": in.How, "by": in.By}, &done)
+		err = c.execute(ctx, "Apply", input.Loop, map[string]string{"loop": input.Loop, "hash": input.Hash, "how": input.How, "by": input.By}, &done)
 	}
 	return done, plainly(ctx, err)
 }
 
 // AwaitApplied waits for the result of an approval that asks the loop to apply its proposal. It reads the loop's
 // events after a sequence number. An error means that nothing was applied, or that nobody answers.
-func (c *Client) AwaitApplied(ctx context.Context, id string, after int64) (done api.Applied, err error) {
+func (c *Client) AwaitApplied(ctx context.Context, id string, seq int64) (done api.Applied, err error) {
 	for silent := c.Now(); ; {
-		v, err := c.Events(ctx, id, after)
+		v, err := c.Events(ctx, id, seq)
 		if err == nil {
 			silent = c.Now()
 		}
 		for _, e := range v.Events {
-			after = e.Seq
+			seq = e.Seq
 			switch {
 			case e.Type == loop.ProposalApplied && e.Proposal != nil:
 				return api.Applied{Loop: id, Hash: e.Proposal.Hash, How: e.How, Branch: e.Proposal.Branch, Commit: e.Proposal.Commit, Proposal: e.Proposal}, nil
@@ -136,8 +136,8 @@ func (c *Client) AwaitApplied(ctx context.Context, id string, after int64) (done
 					Advise("See `pawl show " + id + "`; a proposal that is approved can be applied with `pawl apply " + id + "`.")
 			}
 		}
-		if what := c.applyFails(ctx, id); what != "" {
-			return done, fault.New(fault.InfrastructureError, "nothing is applied yet: %s", what).
+		if text := c.applyFails(ctx, id); text != "" {
+			return done, fault.New(fault.InfrastructureError, "nothing is applied yet: %s", text).
 				Advise("The approval holds. Mend this, and the loop goes on by itself; `pawl apply " + id + "` applies it at once.")
 		}
 		if c.Now().Sub(silent) > replyTimeout {
@@ -170,8 +170,8 @@ func (c *Client) applyFails(ctx context.Context, id string) string {
 
 // Store returns the store of a loop on this host.
 func (c *Client) Store(ctx context.Context, id string) (*store.Store, error) {
-	record, here := c.Record(id)
-	if !here {
+	record, ok := c.Record(id)
+	if !ok {
 		return nil, c.unknown(Loop, id)
 	}
 	st, _, err := c.open(ctx, record)

@@ -51,8 +51,8 @@ func (c *Client) Snapshot(ctx context.Context, id string) (Snapshot[loop.State],
 	return find(ctx, c, id, subject[loop.State]{
 		Family: Loop, asked: c.State, recorded: c.Recorded, unreported: endedUnreported,
 		// Only the ledger has what people say about the proposal after the end.
-		late: func(known, recorded loop.State) bool {
-			return known.Status.Ended() && recorded.Status.Ended() && known.ErrorCode != string(fault.LedgerAhead) && recorded.Loop == known.Loop && recorded.StartedAt.Equal(known.StartedAt) && recorded.Seq > known.Seq
+		late: func(reported, recorded loop.State) bool {
+			return reported.Status.Ended() && recorded.Status.Ended() && reported.ErrorCode != string(fault.LedgerAhead) && recorded.Loop == reported.Loop && recorded.StartedAt.Equal(reported.StartedAt) && recorded.Seq > reported.Seq
 		},
 	})
 }
@@ -61,71 +61,71 @@ func (c *Client) Snapshot(ctx context.Context, id string) (Snapshot[loop.State],
 type subject[S any] struct {
 	Family
 	asked, recorded func(context.Context, string) (S, error)
-	late            func(known, recorded S) bool // the ledger knows more than the workflow
+	late            func(reported, recorded S) bool // the ledger knows more than the workflow
 	// unreported returns the state with an end that it lacks; there may be none.
 	unreported func(S, *unreportedEnd) S
 }
 
-func find[S any](ctx context.Context, c *Client, id string, of subject[S]) (Snapshot[S], error) {
-	s, err := seek(ctx, c, id, of)
-	if r, here := c.Record(id); here {
+func find[S any](ctx context.Context, c *Client, id string, subj subject[S]) (Snapshot[S], error) {
+	s, err := seek(ctx, c, id, subj)
+	if r, ok := c.Record(id); ok {
 		s.Mended = repairlog.Lines(c.Home.Loop(r.Ref))
 	}
 	return s, err
 }
 
-func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Snapshot[S], err error) {
+func seek[S any](ctx context.Context, c *Client, id string, subj subject[S]) (s Snapshot[S], err error) {
 	if c.SDK == nil {
-		state, err := of.recorded(ctx, id)
-		if r, here := c.Record(id); here && err == nil {
-			state = of.unreported(state, c.closing(r))
+		state, err := subj.recorded(ctx, id)
+		if r, ok := c.Record(id); ok && err == nil {
+			state = subj.unreported(state, c.closing(r))
 		}
 		return Snapshot[S]{State: state, Source: Source{Ledger: true, Why: c.silence(), Ill: c.Unanswered != nil}}, c.Torn(id, err)
 	}
 	d, err := c.asked(ctx, id)
-	gone := gone(err)
-	if err != nil && !gone {
+	isGone := gone(err)
+	if err != nil && !isGone {
 		// After damage, the service may be unable to read just this one record.
-		if state, found := of.recorded(ctx, id); found == nil && c.answers(ctx) {
-			return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal does not return its record of this " + of.Word, Trouble: c.unread(err), Ill: true}}, nil
+		if state, found := subj.recorded(ctx, id); found == nil && c.answers(ctx) {
+			return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal does not return its record of this " + subj.Word, Trouble: c.unread(err), Ill: true}}, nil
 		}
 		return s, c.Unreachable(ctx, err)
 	}
 	info := d.GetWorkflowExecutionInfo()
 	if err == nil {
-		if err := of.runs(id, info.GetType().GetName()); err != nil {
+		if err := subj.runs(id, info.GetType().GetName()); err != nil {
 			return s, err
 		}
-		state, err := of.asked(ctx, id)
+		state, err := subj.asked(ctx, id)
 		if err == nil {
-			if recorded, err := of.recorded(ctx, id); err == nil && of.late(state, recorded) {
+			if recorded, err := subj.recorded(ctx, id); err == nil && subj.late(state, recorded) {
 				return Snapshot[S]{State: recorded}, nil
 			}
-			return Snapshot[S]{of.unreported(state, c.unreported(id, info)), Source{Trouble: c.troubleOf(ctx, d)}}, nil
+			return Snapshot[S]{subj.unreported(state, c.unreported(id, info)), Source{Trouble: c.troubleOf(ctx, d)}}, nil
 		}
 		if ctx.Err() != nil {
 			return s, context.Cause(ctx)
 		}
 	}
-	state, found := of.recorded(ctx, id)
+	state, found := subj.recorded(ctx, id)
 	switch {
-	case found == nil && gone:
-		return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal does not know this " + of.Word + " any more", Gone: true}}, nil
+	case found == nil && isGone:
+		return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal does not know this " + subj.Word + " any more", Gone: true}}, nil
 	case found == nil:
 		end := c.unreported(id, info)
-		if r, here := c.Record(id); here && end == nil {
+		if r, ok := c.Record(id); ok && end == nil {
 			end = c.closing(r)
 		}
-		return Snapshot[S]{of.unreported(state, end), Source{Ledger: true, Why: "no worker answers", Trouble: c.troubleOf(ctx, d)}}, nil
-	case gone:
-		if r, here := c.Record(id); here {
-			if what := c.unreadable(ctx, r); what != "" {
-				return s, fault.New(fault.LedgerDamaged, "Temporal does not know the %s %s any more, and %s", of.Word, id, what)
+		return Snapshot[S]{subj.unreported(state, end), Source{Ledger: true, Why: "no worker answers", Trouble: c.troubleOf(ctx, d)}}, nil
+	case isGone:
+		if r, ok := c.Record(id); ok {
+			if text := c.unreadable(ctx, r); text != "" {
+				return s, fault.New(fault.LedgerDamaged, "Temporal does not know the %s %s any more, and %s", subj.Word, id, text)
 			}
 		}
-		return s, c.Torn(id, of.NotFound(id))
+		return s, c.Torn(id, subj.NotFound(id))
 	}
-	return s, c.Torn(id, fault.New(fault.NoWorker, "no worker answers for the %s %s, and this host has no ledger of it", of.Word, id).
+	return s, c.Torn(id, fault.New(fault.NoWorker, "no worker answers for the %s %s, and this host has no ledger of it", subj.Word, id).
 		Advise("Start a worker ("+c.AWorker()+") on its host."))
 }
 
@@ -189,8 +189,8 @@ func (c *Client) closing(r hostrecord.Record) *unreportedEnd {
 // somebody else caused, nil if there is none.
 func (c *Client) unreported(id string, info *workflowpb.WorkflowExecutionInfo) *unreportedEnd {
 	end := outside(info)
-	r, here := c.Record(id)
-	if !here {
+	r, found := c.Record(id)
+	if !found {
 		return end
 	}
 	noted, ok := hostrecord.NotedEnd(c.Home, r)
@@ -228,9 +228,9 @@ func (c *Client) Ledger(ctx context.Context, id string) (*ledger.Ledger, string,
 
 // begun returns the store of a loop or a steward on this host, with the head of its ledger, which has an entry.
 func (c *Client) begun(ctx context.Context, f Family, id string) (*store.Store, string, error) {
-	r, here := c.Record(id)
+	r, ok := c.Record(id)
 	switch {
-	case !here:
+	case !ok:
 		return nil, "", c.unknown(f, id)
 	case r.Steward() && f == Loop:
 		return nil, "", Loop.runs(id, kind.Steward.Workflow)
@@ -337,8 +337,8 @@ func (c *Client) Later(id string) (refs []string) {
 
 // Untold returns what was mended of a loop's damaged files on this host, as far as its ledger does not say it.
 func (c *Client) Untold(id string) []string {
-	r, here := c.Record(id)
-	if !here {
+	r, ok := c.Record(id)
+	if !ok {
 		return nil
 	}
 	return repairlog.Untold(c.Home.Loop(r.Ref))
@@ -355,16 +355,16 @@ func (c *Client) Contract(ctx context.Context, id string) (launch.ContractView, 
 
 // Events asks a loop for its events after a sequence number. The loop answers with its last events only. If some
 // before them are missing, they come from this host's ledger.
-func (c *Client) Events(ctx context.Context, id string, after int64) (launch.EventsView, error) {
+func (c *Client) Events(ctx context.Context, id string, seq int64) (launch.EventsView, error) {
 	var v launch.EventsView
-	if err := c.query(ctx, QueryTimeout, id, &v, "events", after); err != nil {
+	if err := c.query(ctx, QueryTimeout, id, &v, "events", seq); err != nil {
 		return v, err
 	}
-	if after == 0 || len(v.Events) == 0 || v.Events[0].Seq == after+1 {
+	if seq == 0 || len(v.Events) == 0 || v.Events[0].Seq == seq+1 {
 		return v, nil
 	}
 	if recorded, err := c.History(ctx, id); err == nil {
-		missing := slices.DeleteFunc(recorded, func(e loop.Event) bool { return e.Seq <= after || e.Seq >= v.Events[0].Seq })
+		missing := slices.DeleteFunc(recorded, func(e loop.Event) bool { return e.Seq <= seq || e.Seq >= v.Events[0].Seq })
 		v.Events = append(missing, v.Events...)
 	}
 	return v, nil

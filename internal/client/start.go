@@ -67,10 +67,10 @@ func (c *Client) Served(ctx context.Context) bool {
 }
 
 // polled reports whether a worker has asked for the tasks of a queue in the last minute.
-func (c *Client) polled(ctx context.Context, queue string, of enumspb.TaskQueueType) bool {
+func (c *Client) polled(ctx context.Context, queue string, queueType enumspb.TaskQueueType) bool {
 	ctx, cancel := context.WithTimeout(ctx, workerTimeout)
 	defer cancel()
-	d, err := c.SDK.DescribeTaskQueue(ctx, queue, of)
+	d, err := c.SDK.DescribeTaskQueue(ctx, queue, queueType)
 	return err == nil && slices.ContainsFunc(d.GetPollers(), func(p *taskqueuepb.PollerInfo) bool {
 		return c.Now().Sub(p.GetLastAccessTime().AsTime()) < lastPoll
 	})

@@ -22,17 +22,17 @@ import (
 )
 
 // StewardOptions returns the options with which every steward is started, whoever starts it.
-func StewardOptions(c charter.Charter, by string) sdk.StartWorkflowOptions {
-	o := startOptions(launch.OfSteward(c, by))
+func StewardOptions(c charter.Charter, author string) sdk.StartWorkflowOptions {
+	o := startOptions(launch.OfSteward(c, author))
 	o.WorkflowTaskTimeout = launch.StewardTaskTimeout
 	return o
 }
 
 // StartSteward starts a steward's workflow, anew or from a ledger. by is the person who starts it, for the record.
-func (c *Client) StartSteward(ctx context.Context, ch charter.Charter, by, ledger string) (sdk.WorkflowRun, error) {
+func (c *Client) StartSteward(ctx context.Context, ch charter.Charter, author, ledger string) (sdk.WorkflowRun, error) {
 	running := fault.New(fault.LoopAlreadyRunning, "a steward or loop %s is running already", ch.Name).
 		Advise(fmt.Sprintf("Look at it with `pawl steward show %[1]s`, or end it with `pawl steward stop %[1]s`.", ch.Name))
-	return c.start(ctx, StewardOptions(ch, by), kind.Steward, ch, ledger, running)
+	return c.start(ctx, StewardOptions(ch, author), kind.Steward, ch, ledger, running)
 }
 
 // haltReason returns why a steward ends that gets a message, "" if the message does not end it.
@@ -44,10 +44,10 @@ func haltReason(name string, m steward.Message) string {
 }
 
 // SendTask carries a message to a steward, as Send does to a loop. An answer is bound to its task's only open gate.
-func (c *Client) SendTask(ctx context.Context, name, what string, m steward.Message) (Sent, error) {
-	return carry(ctx, c, name, what, message[steward.Message]{
+func (c *Client) SendTask(ctx context.Context, name, name2 string, m steward.Message) (Sent, error) {
+	return carry(ctx, c, name, name2, message[steward.Message]{
 		Family: Steward,
-		halts:  haltReason(what, m),
+		halts:  haltReason(name2, m),
 		loops: func() []string {
 			s, err := c.RecordedSteward(ctx, name)
 			if err != nil {
@@ -55,7 +55,7 @@ func (c *Client) SendTask(ctx context.Context, name, what string, m steward.Mess
 			}
 			return s.LoopsAtWork()
 		},
-		bound: func(open []loop.Gate) steward.Message { return boundTask(what, m, open) },
+		bound: func(open []loop.Gate) steward.Message { return boundTask(name2, m, open) },
 		asked: func() ([]loop.Gate, error) {
 			v, err := ask[launch.GatesView](ctx, c, name, "gates")
 			return v.Gates, err
@@ -74,7 +74,7 @@ func (c *Client) SendTask(ctx context.Context, name, what string, m steward.Mess
 			}
 			charter, err := book.Charter(ctx, head)
 			return s.Gates, func(m steward.Message) error {
-				_, err := steward.Answer(s, charter, what, m)
+				_, err := steward.Answer(s, charter, name2, m)
 				return err
 			}, err
 		},
@@ -83,9 +83,9 @@ func (c *Client) SendTask(ctx context.Context, name, what string, m steward.Mess
 
 // boundTask returns a message that answers a gate, bound to the only open gate of its task. An answer with a hash names
 // what it is for, and the steward knows by that whether it was given before.
-func boundTask(what string, m steward.Message, open []loop.Gate) steward.Message {
+func boundTask(message string, m steward.Message, open []loop.Gate) steward.Message {
 	var task string
-	if m.Gate != "" || m.Hash != "" || !steward.AnswersGates(what) || json.Unmarshal(m.Task, &task) != nil {
+	if m.Gate != "" || m.Hash != "" || !steward.AnswersGates(message) || json.Unmarshal(m.Task, &task) != nil {
 		return m
 	}
 	open = slices.DeleteFunc(slices.Clone(open), func(g loop.Gate) bool { return g.Task != task })
@@ -99,7 +99,7 @@ func boundTask(what string, m steward.Message, open []loop.Gate) steward.Message
 // many. An error means that no worker answered.
 func (c *Client) Task(ctx context.Context, name, id string) (*steward.Task, error) {
 	t, err := ask[*steward.Task](ctx, c, name, "task", id)
-	if _, none := errors.AsType[*serviceerror.QueryFailed](err); none {
+	if _, missing := errors.AsType[*serviceerror.QueryFailed](err); missing {
 		return nil, nil
 	}
 	return t, err
@@ -114,7 +114,7 @@ func (c *Client) StewardState(ctx context.Context, name string) (steward.State, 
 func (c *Client) Stewarding(ctx context.Context, name string) (Snapshot[steward.State], error) {
 	return find(ctx, c, name, subject[steward.State]{
 		Family: Steward, asked: c.StewardState, recorded: c.RecordedSteward,
-		late: func(known, recorded steward.State) bool { return false },
+		late: func(reported, recorded steward.State) bool { return false },
 		unreported: func(s steward.State, end *unreportedEnd) steward.State {
 			if end != nil && !s.Status.Ended() {
 				s.Status, s.Reason = end.Status, end.Reason
@@ -128,14 +128,14 @@ func (c *Client) Stewarding(ctx context.Context, name string) (Snapshot[steward.
 func (c *Client) Complete(ctx context.Context, name string, s steward.State) (steward.State, error) {
 	var err error
 	if s.GatesCount > len(s.Gates) {
-		s.Gates, err = pages(func(from int) ([]loop.Gate, int, error) {
-			v, err := ask[launch.GatesView](ctx, c, name, "gates", from)
+		s.Gates, err = pages(func(offset int) ([]loop.Gate, int, error) {
+			v, err := ask[launch.GatesView](ctx, c, name, "gates", offset)
 			return v.Gates, v.Next, err
 		})
 	}
 	if err == nil && s.TasksCount > len(s.Tasks) { // some may be over and forgotten
-		s.Tasks, err = pages(func(from int) ([]steward.Task, int, error) {
-			v, err := ask[launch.TasksView](ctx, c, name, "tasks", from)
+		s.Tasks, err = pages(func(offset int) ([]steward.Task, int, error) {
+			v, err := ask[launch.TasksView](ctx, c, name, "tasks", offset)
 			return v.Tasks, v.Next, err
 		})
 	}
@@ -143,16 +143,16 @@ func (c *Client) Complete(ctx context.Context, name string, s steward.State) (st
 }
 
 // pages collects a list that comes in parts. Each part says where the next one begins, 0 at the end.
-func pages[T any](part func(from int) ([]T, int, error)) (all []T, err error) {
-	for from := 0; ; {
-		some, next, err := part(from)
+func pages[T any](part func(offset int) ([]T, int, error)) (items []T, err error) {
+	for offset := 0; ; {
+		page, next, err := part(offset)
 		if err != nil {
 			return nil, err
 		}
-		if all = append(all, some...); next == 0 {
-			return all, nil
+		if items = append(items, page...); next == 0 {
+			return items, nil
 		}
-		from = next
+		offset = next
 	}
 }
 
@@ -213,7 +213,7 @@ func (c *Client) TaskBody(ctx context.Context, name, id string) string {
 func (c *Client) FamilyOf(ctx context.Context, id string) Family {
 	if c.SDK != nil {
 		if d, err := c.asked(ctx, id); err == nil {
-			if k, known := kind.OfWorkflow(d.GetWorkflowExecutionInfo().GetType().GetName()); known {
+			if k, ok := kind.OfWorkflow(d.GetWorkflowExecutionInfo().GetType().GetName()); ok {
 				return Of(k)
 			}
 			return Loop
@@ -224,7 +224,7 @@ func (c *Client) FamilyOf(ctx context.Context, id string) Family {
 
 // recordedFamily is FamilyOf from this host's records alone.
 func (c *Client) recordedFamily(id string) Family {
-	if r, here := c.Record(id); here && r.Steward() {
+	if r, ok := c.Record(id); ok && r.Steward() {
 		return Steward
 	}
 	return Loop

@@ -81,9 +81,9 @@ func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 			found[i] = c.unreadable(ctx, records[i])
 		}
 	})
-	for i, what := range found {
-		if what != "" {
-			out = append(out, Trouble{records[i].Loop, what, records[i].Closed})
+	for i, trouble := range found {
+		if trouble != "" {
+			out = append(out, Trouble{records[i].Loop, trouble, records[i].Closed})
 		}
 	}
 	unopened, err := c.unopened(ctx, records)
@@ -123,7 +123,7 @@ func (c *Client) damage(ctx context.Context, id string) string {
 	if refs, err := hostrecord.Torn(c.Home); err == nil && slices.Contains(refs, git.RefName(id)) {
 		return tornRecord
 	}
-	if r, here := c.Record(id); here {
+	if r, ok := c.Record(id); ok {
 		return c.unreadable(ctx, r)
 	}
 	return ""
@@ -131,8 +131,8 @@ func (c *Client) damage(ctx context.Context, id string) string {
 
 // unwell returns what keeps a record's loop from continuing, "" for nothing.
 func (c *Client) unwell(ctx context.Context, r hostrecord.Record) string {
-	if what := c.unreadable(ctx, r); what != "" {
-		return what
+	if text := c.unreadable(ctx, r); text != "" {
+		return text
 	}
 	if c.SDK == nil || c.Namespace != "" && r.Namespace != c.Namespace {
 		return ""
@@ -164,8 +164,8 @@ func (c *Client) askedRun(ctx context.Context, id, run string) (*workflowservice
 // unread says why the service does not return a record. The usual reason of an engine on this host is a disk that is full
 // or read-only.
 func (c *Client) unread(err error) string {
-	if why := c.Home.Unwritable(); why != "" && !c.Explicit {
-		return why + ". The loop continues once it can be written again"
+	if reason := c.Home.Unwritable(); reason != "" && !c.Explicit {
+		return reason + ". The loop continues once it can be written again"
 	}
 	if _, late := errors.AsType[*serviceerror.DeadlineExceeded](err); late || errors.Is(err, context.DeadlineExceeded) {
 		return "Temporal did not return its record in time"

@@ -23,7 +23,7 @@ func (c *Client) NoteStarted(id, run, kind, repo string) error {
 func (c *Client) unbegun(records []hostrecord.Record) ([]hostrecord.Record, error) {
 	announced, err := hostrecord.Announced(c.Home)
 	return slices.DeleteFunc(announced, func(r hostrecord.Record) bool {
-		return r.Loop == "" || slices.ContainsFunc(records, func(known hostrecord.Record) bool { return known.FirstRun == r.FirstRun })
+		return r.Loop == "" || slices.ContainsFunc(records, func(record hostrecord.Record) bool { return record.FirstRun == r.FirstRun })
 	}), err
 }
 

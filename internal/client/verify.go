@@ -46,7 +46,7 @@ func (c *Client) Verify(ctx context.Context, id string, record hostrecord.Record
 		v.Faults = append(v.Faults, ledger.Fault{What: fmt.Sprintf(format, args...)})
 	}
 	// The workflow is asked first: the ledger must contain everything that the workflow knows by now.
-	known := c.known(ctx, record)
+	reported := c.known(ctx, record)
 	copied, err := copyOf(ctx, record)
 	if err != nil {
 		return v, err
@@ -71,8 +71,8 @@ func (c *Client) Verify(ctx context.Context, id string, record hostrecord.Record
 	v.Entries, v.Events, v.Rows = report.Entries, report.Events, report.Rows
 	v.Faults = append(v.Faults, report.Faults...)
 	v.Contract = report.Terms
-	if v.Workflow = has(report, known); v.Workflow == Differs {
-		wrong("the workflow's ledger is at %s, but this ledger has no such entry: it was cut off or rewritten", known)
+	if v.Workflow = has(report, reported); v.Workflow == Differs {
+		wrong("the workflow's ledger is at %s, but this ledger has no such entry: it was cut off or rewritten", reported)
 	}
 	if v.Copy = has(report, copied); v.Copy == Differs {
 		wrong("the copy in %s is at %s, but this ledger has no such entry: one of the two was cut off or rewritten", record.Repo, copied)
@@ -90,22 +90,22 @@ func (c *Client) Verify(ctx context.Context, id string, record hostrecord.Record
 // an apply brings the branch of an ended loop onto a moved base before it records that.
 func (c *Client) branch(ctx context.Context, store *store.Store, record hostrecord.Record, report ledger.Report, wrong func(string, ...any)) (cutOff string, err error) {
 	name := git.BranchName(record.Branch)
-	at, err := store.Ref(ctx, record.Branch)
-	if err != nil || at == "" {
+	commit, err := store.Ref(ctx, record.Branch)
+	if err != nil || commit == "" {
 		wrong("the branch %s is gone from the store", name)
 		return "", err
 	}
-	if at == report.Code {
+	if commit == report.Code {
 		return "", nil
 	}
-	in, err := store.Contains(ctx, at, report.Code)
-	if err == nil && in && report.Ended {
-		if in, err = store.Renews(ctx, at, report.Base, report.Code); in {
-			cutOff = fmt.Sprintf("an apply was cut off: the branch %s is on the moved base (%s), which the ledger does not record yet. The worker goes on with it, or apply again: `pawl apply %s`", name, at, record.Loop)
+	contained, err := store.Contains(ctx, commit, report.Code)
+	if err == nil && contained && report.Ended {
+		if contained, err = store.Renews(ctx, commit, report.Base, report.Code); contained {
+			cutOff = fmt.Sprintf("an apply was cut off: the branch %s is on the moved base (%s), which the ledger does not record yet. The worker goes on with it, or apply again: `pawl apply %s`", name, commit, record.Loop)
 		}
 	}
-	if err == nil && !in {
-		wrong("the branch %s is at %s, but the ledger records %s", name, at, report.Code)
+	if err == nil && !contained {
+		wrong("the branch %s is at %s, but the ledger records %s", name, commit, report.Code)
 	}
 	return cutOff, err
 }

@@ -37,12 +37,12 @@ type News struct {
 
 // Watch asks a loop for news until ctx ends, at the interval every. It asks for the events first, and for the state
 // only if there are new events, so waiting costs almost nothing.
-func (c *Client) Watch(ctx context.Context, id string, every time.Duration) <-chan News {
+func (c *Client) Watch(ctx context.Context, id string, interval time.Duration) <-chan News {
 	out := make(chan News)
 	go func() {
-		known, quiet := int64(-1), 0
+		knownSeq, quiet := int64(-1), 0
 		for {
-			u, seq := c.News(ctx, id, known)
+			u, seq := c.News(ctx, id, knownSeq)
 			if quiet++; u != nil {
 				quiet = 0
 			} else if quiet%troubleEvery == 0 {
@@ -55,11 +55,11 @@ func (c *Client) Watch(ctx context.Context, id string, every time.Duration) <-ch
 					return
 				}
 			}
-			known = seq
+			knownSeq = seq
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(every):
+			case <-time.After(interval):
 			}
 		}
 	}()
@@ -77,8 +77,8 @@ func (c *Client) underWay(ctx context.Context, id string) *News {
 	if err != nil {
 		return nil
 	}
-	if what := c.troubleOf(ctx, d); what != "" {
-		return &News{Trouble: what}
+	if trouble := c.troubleOf(ctx, d); trouble != "" {
+		return &News{Trouble: trouble}
 	}
 	if live, runs := liveOf(d); runs {
 		return &News{Live: &live}
@@ -114,24 +114,24 @@ func (c *Client) Live(ctx context.Context, id string, state loop.State) loop.Sta
 }
 
 // News returns what happened after the event known, nil for nothing, and the number of the last event.
-func (c *Client) News(ctx context.Context, id string, known int64) (*News, int64) {
-	v, err := c.Events(ctx, id, max(known, 0))
+func (c *Client) News(ctx context.Context, id string, knownSeq int64) (*News, int64) {
+	v, err := c.Events(ctx, id, max(knownSeq, 0))
 	if err != nil {
-		return &News{Err: err}, known
+		return &News{Err: err}, knownSeq
 	}
-	if v.Seq == known {
-		return nil, known
+	if v.Seq == knownSeq {
+		return nil, knownSeq
 	}
 	u := &News{Events: v.Events}
 	if u.Err = c.query(ctx, QueryTimeout, id, &u.State, "state"); u.Err != nil {
-		return u, known
+		return u, knownSeq
 	}
 	if u.State.Seq > v.Seq { // the events that led to this state come before it
-		more, err := c.Events(ctx, id, v.Seq)
+		further, err := c.Events(ctx, id, v.Seq)
 		if err != nil {
 			return u, v.Seq
 		}
-		u.Events = append(u.Events, slices.DeleteFunc(more.Events, func(e loop.Event) bool { return e.Seq > u.State.Seq })...)
+		u.Events = append(u.Events, slices.DeleteFunc(further.Events, func(e loop.Event) bool { return e.Seq > u.State.Seq })...)
 		return u, u.State.Seq
 	}
 	return u, v.Seq

@@ -39,12 +39,12 @@ func (e *examination) loops() {
 		return
 	}
 	for _, t := range found {
-		what, _, _ := strings.Cut(t.What, "\n")
+		text, _, _ := strings.Cut(t.What, "\n")
 		if t.Ended {
-			e.note("loop "+t.Loop, "Start a worker (`pawl up`), or restart yours. If the repository lacks the ledger too, `pawl clean "+t.Loop+"` removes what is left on this host.", "has ended; %s", what)
+			e.note("loop "+t.Loop, "Start a worker (`pawl up`), or restart yours. If the repository lacks the ledger too, `pawl clean "+t.Loop+"` removes what is left on this host.", "has ended; %s", text)
 			continue
 		}
-		e.failed("loop "+t.Loop, "The worker repairs what it can and tries again (`pawl up` starts one). The log says what it did. `pawl show "+t.Loop+"` says where the loop stands.", "%s", what)
+		e.failed("loop "+t.Loop, "The worker repairs what it can and tries again (`pawl up` starts one). The log says what it did. `pawl show "+t.Loop+"` says where the loop stands.", "%s", text)
 	}
 	if len(found) == 0 {
 		e.ok("loops", "no loop of this host is held up by damage or by failures that repeat")

@@ -34,13 +34,13 @@ func (e *examination) home() {
 	if err == nil {
 		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	}
-	owner, known := fi.Sys().(*syscall.Stat_t)
+	owner, ok := fi.Sys().(*syscall.Stat_t)
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrPermission):
 		e.failed("home", "Make it writable again: loops continue then.", "%s can't be written: %s", dir, firstLine(err))
 	case err != nil:
 		e.failed("home", another, "%s can't be written: %s", dir, firstLine(err))
-	case known && int(owner.Uid) != os.Getuid():
+	case ok && int(owner.Uid) != os.Getuid():
 		e.failed("home", "Set PAWL_HOME to a folder of your own.", "%s belongs to user %d", dir, owner.Uid)
 	case fi.Mode().Perm()&0o077 != 0:
 		e.failed("home", "chmod 700 "+dir, "%s can be read by others (mode %o): prompts and outputs are in it", dir, fi.Mode().Perm())
@@ -68,11 +68,11 @@ func (e *examination) git() {
 		e.ok("git", "%s", version)
 		return
 	}
-	what := firstLine(err)
+	text := firstLine(err)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		what = "there is none on the PATH"
+		text = "there is none on the PATH"
 	}
-	e.failed("git", fmt.Sprintf("Install git %s or later.", git.MinVersion), "%s", what)
+	e.failed("git", fmt.Sprintf("Install git %s or later.", git.MinVersion), "%s", text)
 }
 
 // The free space that is needed: a loop has two clones of the repository and a store.
@@ -109,10 +109,10 @@ func (e *examination) disk() {
 // agents checks the known agents that are installed, as the worker finds them, or this shell where none runs. None has to
 // be installed: any program that edits files works.
 func (e *examination) agents() {
-	find, env, where := exec.LookPath, []string(nil), "the PATH"
+	find, env, place := exec.LookPath, []string(nil), "the PATH"
 	if e.o.Worker != nil {
-		if of, runs := e.o.Worker(); runs {
-			find, env, where = e.inWorker(of), of, "the worker's PATH"
+		if workerEnv, runs := e.o.Worker(); runs {
+			find, env, place = e.inWorker(workerEnv), workerEnv, "the worker's PATH"
 		}
 	}
 	found := 0
@@ -121,7 +121,7 @@ func (e *examination) agents() {
 		names = append(names, agent.Name)
 		path, err := find(agent.Name)
 		if err != nil {
-			e.strayAgent(agent.Name, where)
+			e.strayAgent(agent.Name, place)
 			continue
 		}
 		found++
@@ -133,7 +133,7 @@ func (e *examination) agents() {
 		e.ok("agent "+agent.Name, "%s (%s)", version, path)
 	}
 	if found == 0 {
-		e.note("agents", "Install one, or name any program that edits files as agent.command.", "none of %s is on %s", strings.Join(names, ", "), where)
+		e.note("agents", "Install one, or name any program that edits files as agent.command.", "none of %s is on %s", strings.Join(names, ", "), place)
 	}
 }
 
@@ -149,9 +149,9 @@ func (e *examination) inWorker(env []string) func(name string) (string, error) {
 }
 
 // strayAgent notes an agent that this shell has, and the running worker does not.
-func (e *examination) strayAgent(name, where string) {
+func (e *examination) strayAgent(name, place string) {
 	if path, err := exec.LookPath(name); err == nil {
-		e.note("agent "+name, "Restart the worker from this shell: end it, then `pawl up`.", "%s is not on %s", path, where)
+		e.note("agent "+name, "Restart the worker from this shell: end it, then `pawl up`.", "%s is not on %s", path, place)
 	}
 }
 
@@ -161,8 +161,8 @@ const steadyClock = time.Second
 // clock compares the time that passed on the wall clock with the time that really passed, and checks the year.
 func (e *examination) clock(wall, monotonic time.Duration) {
 	const fix = "Let this machine take its time from the network (timedatectl set-ntp true)."
-	switch by := (wall - monotonic).Abs(); {
-	case by > steadyClock:
+	switch offset := (wall - monotonic).Abs(); {
+	case offset > steadyClock:
 		e.failed("clock", fix, "it was changed during this check: it counted %s, but %s passed", wall.Round(time.Millisecond), monotonic.Round(time.Millisecond))
 	case time.Now().Year() < 2025:
 		e.failed("clock", fix, "it says %s", time.Now().Format(time.DateOnly))

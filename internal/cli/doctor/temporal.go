@@ -101,7 +101,7 @@ func (e *examination) strangers(ctx context.Context, t config.Temporal) {
 		_, err = c.WorkflowService().SignalWorkflowExecution(ctx, &workflowservice.SignalWorkflowExecutionRequest{
 			Namespace: t.Namespace, SignalName: "approve", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "pawl-doctor-" + rand.Text()},
 		})
-		if _, none := errors.AsType[*serviceerror.NotFound](err); err == nil || none {
+		if _, missing := errors.AsType[*serviceerror.NotFound](err); err == nil || missing {
 			fix := "Have the service require an API key or a certificate (TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH), or keep its address out of reach."
 			if !t.Explicit {
 				fix = "Start the engine with `pawl up --auth`: it then requires a token."
@@ -131,14 +131,14 @@ func refused(ctx context.Context, err error) bool {
 // attributes checks that the contract's search attributes are registered.
 func (e *examination) attributes(ctx context.Context, c client.Client, namespace string) {
 	const name = "search attributes"
-	known, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
+	registered, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 	if err != nil {
 		e.note(name, "Loops run without them if the worker can't list them either.", "they can't be listed: %s", firstLine(err))
 		return
 	}
 	var lacking, wrong []string
 	for _, attribute := range slices.Sorted(maps.Keys(hostworker.SearchAttributes)) {
-		switch have, ok := known.GetCustomAttributes()[attribute]; {
+		switch have, ok := registered.GetCustomAttributes()[attribute]; {
 		case !ok:
 			lacking = append(lacking, attribute)
 		case have != hostworker.SearchAttributes[attribute]:
@@ -187,7 +187,7 @@ func (e *examination) skew(c client.Client, namespace string) {
 	defer cancel()
 	queue := &taskqueuepb.TaskQueue{Name: "pawl-doctor"}
 	identity := fmt.Sprintf("pawl-doctor-%d", time.Now().UnixNano())
-	before := time.Now()
+	start := time.Now()
 	go func() {
 		_, _ = c.WorkflowService().PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{Namespace: namespace, TaskQueue: queue, Identity: identity})
 	}()
@@ -199,7 +199,7 @@ func (e *examination) skew(c client.Client, namespace string) {
 		}
 		for _, p := range d.GetPollers() {
 			if p.GetIdentity() == identity {
-				e.skewed(name, apart(p.GetLastAccessTime(), before, time.Now()))
+				e.skewed(name, apart(p.GetLastAccessTime(), start, time.Now()))
 				return
 			}
 		}
@@ -208,25 +208,25 @@ func (e *examination) skew(c client.Client, namespace string) {
 }
 
 // apart returns how far a time is outside of an interval.
-func apart(at *timestamppb.Timestamp, from, to time.Time) time.Duration {
-	switch t := at.AsTime(); {
-	case t.Before(from):
-		return t.Sub(from)
-	case t.After(to):
-		return t.Sub(to)
+func apart(stamp *timestamppb.Timestamp, start, end time.Time) time.Duration {
+	switch t := stamp.AsTime(); {
+	case t.Before(start):
+		return t.Sub(start)
+	case t.After(end):
+		return t.Sub(end)
 	}
 	return 0
 }
 
-func (e *examination) skewed(name string, by time.Duration) {
+func (e *examination) skewed(name string, offset time.Duration) {
 	const fix = "Let both machines take their time from the network (timedatectl set-ntp true)."
-	switch abs := by.Abs(); {
+	switch abs := offset.Abs(); {
 	case abs <= smallSkew:
 		e.ok(name, "agrees with this machine's")
 	case abs <= largeSkew:
-		e.note(name, fix, "it differs from this machine's by %s", by.Round(100*time.Millisecond))
+		e.note(name, fix, "it differs from this machine's by %s", offset.Round(100*time.Millisecond))
 	default:
-		e.failed(name, fix, "it differs from this machine's by %s", by.Round(time.Second))
+		e.failed(name, fix, "it differs from this machine's by %s", offset.Round(time.Second))
 	}
 }
 

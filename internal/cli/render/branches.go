@@ -9,7 +9,7 @@ func exploring(st loop.State) []string {
 		return nil
 	}
 	line := "branch " + itoa(b.N) + ", which continues from iteration " + itoa(b.From)
-	if n, known := st.Backtrack.Node(b.From); known {
+	if n, ok := st.Backtrack.Node(b.From); ok {
 		line += " (" + number(n.Metric) + "): " + Clean(loop.Clip(n.Description, 100))
 	}
 	return []string{line, "its best is " + number(st.Best) + "; it replaces the head only where it is better than " + number(b.Best)}

@@ -7,13 +7,13 @@ import (
 )
 
 // candidates returns a line for each candidate that no iteration has taken. over says that none will take them.
-func candidates(all []loop.Candidate, over bool) (lines []string) {
-	for _, c := range all {
-		how := madeOf(c)
-		if over && !c.Made {
-			how = "was not made"
+func candidates(list []loop.Candidate, hasEnded bool) (lines []string) {
+	for _, c := range list {
+		origin := madeOf(c)
+		if hasEnded && !c.Made {
+			origin = "was not made"
 		}
-		lines = append(lines, itoa(c.N)+": "+how+note(loop.Clip(cmp.Or(c.Description, c.Idea), 100)))
+		lines = append(lines, itoa(c.N)+": "+origin+note(loop.Clip(cmp.Or(c.Description, c.Idea), 100)))
 	}
 	return lines
 }

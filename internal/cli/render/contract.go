@@ -69,8 +69,8 @@ func (s Style) Contract(c Contract) string {
 	switch {
 	case !c.Kind.Tests:
 	case sp.TestRequired():
-		within := "within " + sp.Test.Timeout.String() + Around("; ", Clean(c.TestsRun), "") + Around(", measured by pawl validate ", c.Age, "")
-		f.add("test", append(written(sp.Test.Command), s.Dim(within))...)
+		limits := "within " + sp.Test.Timeout.String() + Around("; ", Clean(c.TestsRun), "") + Around(", measured by pawl validate ", c.Age, "")
+		f.add("test", append(written(sp.Test.Command), s.Dim(limits))...)
 	default:
 		f.add("test", "not required: the tests are skipped")
 	}
@@ -83,8 +83,8 @@ func (s Style) Contract(c Contract) string {
 	}
 	f.add("criteria", criteria(s, sp)...)
 	if sp.Guard.Command != "" {
-		within := "within " + sp.Guard.Timeout.String() + Around("; ", Clean(c.Tested), "") + Around(", measured by pawl validate ", c.guardAge(), "")
-		f.add("guard", append(written(sp.Guard.Command), s.Dim(within))...)
+		limits := "within " + sp.Guard.Timeout.String() + Around("; ", Clean(c.Tested), "") + Around(", measured by pawl validate ", c.guardAge(), "")
+		f.add("guard", append(written(sp.Guard.Command), s.Dim(limits))...)
 	}
 	f.add("check", written(sp.Check.Command)...)
 	f.add("agent", append(agents(sp), s.tools(sp, c.Contract.Tools)...)...)
@@ -236,14 +236,14 @@ func (s Style) tools(sp spec.Spec, approved []string) []string {
 
 // agents returns the programs that are called: first the common ones, then those of a single role.
 func agents(sp spec.Spec) (lines []string) {
-	for _, of := range append([]string{""}, slices.Sorted(maps.Keys(sp.Agent.Roles))...) {
-		for i, a := range sp.Agent.Chain(of) {
-			own := program(a)
+	for _, role := range append([]string{""}, slices.Sorted(maps.Keys(sp.Agent.Roles))...) {
+		for i, a := range sp.Agent.Chain(role) {
+			roleProgram := program(a)
 			if i > 0 {
-				own[0] = "if its provider refuses work: " + own[0]
+				roleProgram[0] = "if its provider refuses work: " + roleProgram[0]
 			}
-			own[0] = Around("", Clean(of), ": ") + own[0]
-			lines = append(lines, own...)
+			roleProgram[0] = Around("", Clean(role), ": ") + roleProgram[0]
+			lines = append(lines, roleProgram...)
 		}
 	}
 	if sp.Reviewer.OtherVendor {
@@ -293,7 +293,7 @@ func environment(sp spec.Spec, inherited []string) []string {
 // given returns the variables that a spec gives to agents, without those in said.
 func given(role string, env, said map[string]string) (lines []string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if is, ok := said[name]; !ok || is != env[name] {
+		if value, ok := said[name]; !ok || value != env[name] {
 			lines = append(lines, strings.Join(written(secretscan.Redact(role+name+"="+env[name])), "\\n"))
 		}
 	}
@@ -357,7 +357,7 @@ func sealed(seals []loop.Seal) (lines []string) {
 	if len(seals) == 0 {
 		return []string{"nothing"}
 	}
-	var outside, there, absent, lined, except []string
+	var outside, present, absent, lined, except []string
 	files := 0
 	for _, seal := range seals {
 		switch seal.Names {
@@ -369,7 +369,7 @@ func sealed(seals []loop.Seal) (lines []string) {
 			outside = append(outside, Clean(seal.Path)+" (outside of the repository"+Around(", SHA-256 ", digest(seal.Blob), "")+")")
 		default:
 			if seal.OfFiles() {
-				there = append(there, seal.Path)
+				present = append(present, seal.Path)
 			}
 			if seal.OfNewFiles() {
 				absent = append(absent, seal.Path)
@@ -380,10 +380,10 @@ func sealed(seals []loop.Seal) (lines []string) {
 			except = seal.Except
 		}
 	}
-	if more := files - maxSealed; more > 0 {
-		lines = append(lines, "and "+plural(more, "file")+" more")
+	if further := files - maxSealed; further > 0 {
+		lines = append(lines, "and "+plural(further, "file")+" more")
 	}
-	lines = append(lines, titled("files that are there: ", there, "  "), titled("no new files: ", absent, "  "),
+	lines = append(lines, titled("files that are there: ", present, "  "), titled("no new files: ", absent, "  "),
 		titled("no change of these lines: ", lined, "  "), titled("except what the scope names: ", except, "  "))
 	return append(lines, outside...)
 }
@@ -396,9 +396,9 @@ func policy(s spec.Spec) string {
 		if word := r.Says(p); word != "" {
 			parts = append(parts, r.Name+": "+word)
 		}
-		if most, ok := r.Limit(p); ok {
+		if limit, ok := r.Limit(p); ok {
 			noun, rest, _ := strings.Cut(r.Unit, " ")
-			parts = append(parts, strings.TrimSpace("up to "+plural(most, noun)+" "+rest))
+			parts = append(parts, strings.TrimSpace("up to "+plural(limit, noun)+" "+rest))
 		}
 	}
 	return Clean(cmp.Or(s.Guard.Policy, spec.PolicyDefault)) + " (" + strings.Join(parts, ", ") + ")"

@@ -58,9 +58,9 @@ func (s Style) Review(e loop.Event) []string {
 
 // course returns how the tests ended: of the unchanged code, after the first write, and at the end.
 func (d Delivery) course() (lines []string) {
-	after := ended(*d.Last, d.Passed)
+	outcome := ended(*d.Last, d.Passed)
 	if d.Before == "" && d.Runs == 1 {
-		return []string{after}
+		return []string{outcome}
 	}
 	const width = len("after the first write: ")
 	if d.Before != "" {
@@ -69,7 +69,7 @@ func (d Delivery) course() (lines []string) {
 	if d.Runs > 1 {
 		lines = append(lines, pad("after the first write:", width)+d.First)
 	}
-	return append(lines, pad("at the end:", width)+after)
+	return append(lines, pad("at the end:", width)+outcome)
 }
 
 // delivered renders the final report of a loop that runs tests.
@@ -121,11 +121,11 @@ func tests(j loop.Judgement) string {
 	if j.Tests.Broken {
 		text += "; something could not be built or loaded"
 	}
-	others := slices.DeleteFunc(slices.Clone(j.Tests.Failing), func(name string) bool { return slices.Contains(j.Tests.Known, name) })
+	newlyFailing := slices.DeleteFunc(slices.Clone(j.Tests.Failing), func(name string) bool { return slices.Contains(j.Tests.Known, name) })
 	if len(j.Tests.New) > 0 {
 		text += "; newly failing: " + names(j.Tests.New)
-	} else if !j.Passed && len(others) > 0 {
-		text += "; failing: " + names(others)
+	} else if !j.Passed && len(newlyFailing) > 0 {
+		text += "; failing: " + names(newlyFailing)
 	}
 	text += Around("; failing as before the first write: ", names(j.Tests.Known), "")
 	text += Around("; fixed: ", names(j.Tests.Fixed), "")
@@ -171,7 +171,7 @@ func reviewed(e loop.Event) string {
 // maxNames is how many tests a line names.
 const maxNames = 4
 
-func names(all []string) string { return first(maxNames, all, len(all), ", ") }
+func names(names []string) string { return first(maxNames, names, len(names), ", ") }
 
 // counts returns how many tests passed and failed.
 func counts(t loop.Tests) string {

@@ -17,11 +17,11 @@ func (s Style) Event(k kind.Kind, e loop.Event) (line string, ofNote bool) {
 	if e.Record != nil {
 		text, color, ofNote = finished(k, *e.Record)
 	}
-	at := "    "
+	place := "    "
 	if e.Iteration > 0 {
-		at = padLeft(itoa(e.Iteration), 4)
+		place = padLeft(itoa(e.Iteration), 4)
 	}
-	line = s.Dim(e.Time.In(s.zone()).Format(time.DateTime)) + "  " + at + "  " + s.paint(color, text)
+	line = s.Dim(e.Time.In(s.zone()).Format(time.DateTime)) + "  " + place + "  " + s.paint(color, text)
 	return s.Hang(line, 27), ofNote // below the text
 }
 
@@ -106,11 +106,11 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 			ago := Around(", measured by pawl validate ", Ago(e.MeasuredAt, e.Time), "")
 			return "the tests ran on the unchanged code" + ago, "", ago != ""
 		}
-		why, text := "", "what fails there does not count: "+tests(*e.Judgement)
+		reason, text := "", "what fails there does not count: "+tests(*e.Judgement)
 		if len(e.Judgement.Tests.Failing) == 0 {
-			why, text = Around(" (", Clean(cmp.Or(otherThanTests(*e.Judgement), e.Judgement.Tests.Printed)), ")"), "no failing test is named, so every failure counts"
+			reason, text = Around(" (", Clean(cmp.Or(otherThanTests(*e.Judgement), e.Judgement.Tests.Printed)), ")"), "no failing test is named, so every failure counts"
 		}
-		return "the tests fail on the unchanged code" + why + "; " + text, yellow, true
+		return "the tests fail on the unchanged code" + reason + "; " + text, yellow, true
 	case loop.GuardKnown:
 		ago := Around(", measured by pawl validate ", Ago(e.MeasuredAt, e.Time), "")
 		return "the guard ran on the unchanged code" + ago, "", ago != ""
@@ -196,11 +196,11 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		return "the provider of " + Clean(e.Agent) + " refuses work (" + Clean(e.Outcome) + ")" + note(e.Reason) + "; " + Clean(e.Note) + " makes the call instead", yellow, true
 	case loop.SleepBegun:
 		if l := e.Sleep; l != nil {
-			how := "this call was refused "
+			manner := "this call was refused "
 			if l.Step != "" {
-				how = "it has failed "
+				manner = "it has failed "
 			}
-			return "asleep until " + s.when(l.Until) + " (" + how + plural(l.Times, "time") + "): " + Clean(l.String()), yellow, true
+			return "asleep until " + s.when(l.Until) + " (" + manner + plural(l.Times, "time") + "): " + Clean(l.String()), yellow, true
 		}
 	case loop.SleepEnded:
 		if e.Step != "" {
@@ -215,8 +215,8 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 	case loop.ProposalApproved, loop.ProposalRejected, loop.ProposalApplied:
 		if p := e.Proposal; p != nil {
-			what := strings.TrimPrefix(string(e.Type), "proposal_") + Around(" (", Clean(e.How), ")")
-			return "proposal " + digest(p.Hash) + " " + what + by(e) + note(e.Note), "", true
+			text := strings.TrimPrefix(string(e.Type), "proposal_") + Around(" (", Clean(e.How), ")")
+			return "proposal " + digest(p.Hash) + " " + text + by(e) + note(e.Note), "", true
 		}
 	case loop.AutonomyCompleted:
 		return "completed" + note(e.Reason), green, true
@@ -257,8 +257,8 @@ func judged(e loop.Event) (text, color string, ofNote bool) {
 	if len(j.Flaky) > 0 {
 		text, color, ofNote = text+"; flaky (failed, then passed twice unchanged): "+names(j.Flaky), yellow, true
 	}
-	if by := j.Samples; by != nil {
-		text += " (" + plural(by.Samples, "evaluation") + " against " + by.Reference.String() + ", log likelihood ratio " + strconv.FormatFloat(by.LLR, 'g', 3, 64) + ")"
+	if judgement := j.Samples; judgement != nil {
+		text += " (" + plural(judgement.Samples, "evaluation") + " against " + judgement.Reference.String() + ", log likelihood ratio " + strconv.FormatFloat(judgement.LLR, 'g', 3, 64) + ")"
 	}
 	text += note(j.Reason)
 	for _, v := range j.Violations {
@@ -268,23 +268,23 @@ func judged(e loop.Event) (text, color string, ofNote bool) {
 }
 
 // finished renders an iteration's end, without the columns of Style.Iteration.
-func finished(k kind.Kind, it loop.Iteration) (text, color string, ofNote bool) {
-	text, color = outcomeOf(k, it), green
-	if !it.Kept {
+func finished(k kind.Kind, iter loop.Iteration) (text, color string, ofNote bool) {
+	text, color = outcomeOf(k, iter), green
+	if !iter.Kept {
 		color = ""
 	}
-	if it.Measured() {
-		text += " " + it.Metric.String() + " (" + change(it.Delta, it.Metric.Sub(it.Delta)) + ")"
+	if iter.Measured() {
+		text += " " + iter.Metric.String() + " (" + change(iter.Delta, iter.Metric.Sub(iter.Delta)) + ")"
 	}
-	return text + Around(" by ", Clean(it.Agent), "") + ": " + Clean(it.Description) + Around(" (", Clean(it.Why()), ")"), color, true
+	return text + Around(" by ", Clean(iter.Agent), "") + ": " + Clean(iter.Description) + Around(" (", Clean(iter.Why()), ")"), color, true
 }
 
 func by(e loop.Event) string {
-	who := e.By
-	if who == "" && e.Answer != nil {
-		who = e.Answer.By
+	person := e.By
+	if person == "" && e.Answer != nil {
+		person = e.Answer.By
 	}
-	return Around(" by ", Clean(who), "")
+	return Around(" by ", Clean(person), "")
 }
 
 // ofTask names the steward's task that an event is about.

@@ -121,11 +121,11 @@ func amending(g loop.Gate) string {
 
 // Commands returns the shell commands that answer a gate of a loop with that budget, ready to be copied.
 func Commands(id string, g loop.Gate, b loop.Budget) []string {
-	all := list.Map(rules.Ways(id, g, b), command)
+	commands := list.Map(rules.Ways(id, g, b), command)
 	if len(g.Answers) == 1 { // no answer says no: the person can always end the loop
-		all = append(all, shell.Join("pawl", loop.MessageHalt, id))
+		commands = append(commands, shell.Join("pawl", loop.MessageHalt, id))
 	}
-	return all
+	return commands
 }
 
 // since returns a time for people, with its date if that is not today's.

@@ -105,14 +105,14 @@ type Finding struct {
 }
 
 // Findings renders the findings. Below each problem is what to do.
-func (s Style) Findings(all []Finding) string {
+func (s Style) Findings(findings []Finding) string {
 	width := 0
-	for _, f := range all {
+	for _, f := range findings {
 		width = max(width, columns(f.Name))
 	}
 	marks := map[string]string{"ok": s.paint(green, "ok  "), "note": s.paint(yellow, "note"), "failed": s.paint(red, "FAIL")}
 	var b strings.Builder
-	for _, f := range all {
+	for _, f := range findings {
 		head := marks[f.Status] + "  " + pad(f.Name, width) + "  "
 		blank := strings.Repeat(" ", width+8)
 		for _, line := range s.broken(Clean(f.What), width+8) {
@@ -144,8 +144,8 @@ type Serving struct {
 // Serving renders them.
 func (s Style) Serving(v Serving) string {
 	f := s.fields(11)
-	whose := map[string]string{"ours": " (embedded, in this process)", "another's": " (embedded, in another pawl)"}[v.Engine]
-	f.add("Temporal", v.Address+whose+", namespace "+v.Namespace)
+	owner := map[string]string{"ours": " (embedded, in this process)", "another's": " (embedded, in another pawl)"}[v.Engine]
+	f.add("Temporal", v.Address+owner+", namespace "+v.Namespace)
 	f.add("Temporal UI", v.UI)
 	f.add("CLI", Around("", v.CLI, " …"))
 	f.add("worker", v.Worker)
@@ -164,10 +164,10 @@ type Started struct {
 }
 
 // Started renders it, with the next commands. asks says that its contract waits for approval.
-func (s Style) Started(v Started, asks bool) string {
+func (s Style) Started(v Started, mustAsk bool) string {
 	id := Clean(shell.Quote(v.Loop))
 	show := "pawl show " + id
-	if asks {
+	if mustAsk {
 		show += "  its contract, and the command that approves it"
 	}
 	follow := []string{show, "pawl log -f " + id}

@@ -11,9 +11,9 @@ import (
 )
 
 // Inbox renders several questions: whose it is and what it asks, and below it the first of its answers.
-func (s Style) Inbox(all []client.Waiting, now time.Time) string {
+func (s Style) Inbox(items []client.Waiting, now time.Time) string {
 	var b strings.Builder
-	for _, w := range all {
+	for _, w := range items {
 		b.WriteString(s.inboxLine(w, now) + "\n")
 		b.WriteString("  " + firstAnswer(w) + "\n")
 	}
@@ -23,13 +23,13 @@ func (s Style) Inbox(all []client.Waiting, now time.Time) string {
 
 // inboxLine says who asks what, and how long ago.
 func (s Style) inboxLine(w client.Waiting, now time.Time) string {
-	whose := "loop " + Clean(w.Loop)
+	subject := "loop " + Clean(w.Loop)
 	if w.Loop == "" {
-		whose = "steward " + Clean(w.Steward) + Around(", task ", Clean(w.Gate.Task), "")
+		subject = "steward " + Clean(w.Steward) + Around(", task ", Clean(w.Gate.Task), "")
 	}
 	question, _, _ := strings.Cut(w.Gate.Summary, "\n")
 	rest := Around(" (", Ago(w.Gate.OpenedAt, now), ")") + "  " + Clean(question)
-	return s.Hang(s.Bold(whose)+rest, 4)
+	return s.Hang(s.Bold(subject)+rest, 4)
 }
 
 // firstAnswer returns the command of the answer that a question offers first.

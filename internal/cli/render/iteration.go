@@ -9,41 +9,41 @@ import (
 )
 
 // Iteration renders a finished iteration in one line: number, outcome, metric, delta, description.
-func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
-	outcome, color := outcomeOf(k, it), ""
+func (s Style) Iteration(k kind.Kind, iter loop.Iteration) string {
+	outcome, color := outcomeOf(k, iter), ""
 	switch {
-	case it.Kept:
+	case iter.Kept:
 		color = green
-	case it.Reason != "":
+	case iter.Reason != "":
 		color = yellow
 	}
 	metric, delta, percent := "–", "", ""
-	if it.Measured() {
-		reference := it.Metric.Sub(it.Delta)
-		metric, delta, percent = it.Metric.String(), signed(it.Delta), share(it.Delta, reference)
+	if iter.Measured() {
+		reference := iter.Metric.Sub(iter.Delta)
+		metric, delta, percent = iter.Metric.String(), signed(iter.Delta), share(iter.Delta, reference)
 	}
-	line := padLeft(itoa(it.N), 4) + "  " + s.paint(color, pad(outcome, 18)) + "  "
-	if it.Metric != nil || k.Reference {
+	line := padLeft(itoa(iter.N), 4) + "  " + s.paint(color, pad(outcome, 18)) + "  "
+	if iter.Metric != nil || k.Reference {
 		line += padLeft(metric, 10) + "  " + padLeft(delta, 10) + "  " + padLeft(percent, 7) + "  "
 	}
-	line += Clean(it.Description) + s.Dim(Around(" by ", Clean(it.Agent), ""))
-	line += s.Dim(Around(" (", Clean(it.Why()), ")"))
-	line += s.Dim(above(0, " (branch ", it.Branch, ")"))
-	line += s.Dim(Around(" (", evaluated(it), ")"))
-	line += s.Dim(above(1, " (", it.Attempts, " attempts)"))
-	if it.DurationMs > 0 {
-		line += s.Dim("  " + Duration(millis(float64(it.DurationMs))))
+	line += Clean(iter.Description) + s.Dim(Around(" by ", Clean(iter.Agent), ""))
+	line += s.Dim(Around(" (", Clean(iter.Why()), ")"))
+	line += s.Dim(above(0, " (branch ", iter.Branch, ")"))
+	line += s.Dim(Around(" (", evaluated(iter), ")"))
+	line += s.Dim(above(1, " (", iter.Attempts, " attempts)"))
+	if iter.DurationMs > 0 {
+		line += s.Dim("  " + Duration(millis(float64(iter.DurationMs))))
 	}
 	return s.Hang(line, 26) // below what follows the outcome
 }
 
 // evaluated says how a metric was sampled, and against what: the reference is measured again and again. It is "" for a
 // metric that is measured once.
-func evaluated(it loop.Iteration) string {
-	if it.Samples == 0 || !it.Measured() {
+func evaluated(iter loop.Iteration) string {
+	if iter.Samples == 0 || !iter.Measured() {
 		return ""
 	}
-	return plural(it.Samples, "evaluation") + " against " + it.Metric.Sub(it.Delta).String()
+	return plural(iter.Samples, "evaluation") + " against " + iter.Metric.Sub(iter.Delta).String()
 }
 
 // Baseline renders the same line for the unchanged code.
@@ -52,24 +52,24 @@ func (s Style) Baseline(metric string) string {
 }
 
 // outcomeOf returns the outcome of an iteration, in a word of its kind, or the reason why it was not kept.
-func outcomeOf(k kind.Kind, it loop.Iteration) string {
+func outcomeOf(k kind.Kind, iter loop.Iteration) string {
 	switch {
-	case it.Kept && it.Suspicious:
+	case iter.Kept && iter.Suspicious:
 		return k.Kept.Word + ", suspicious"
-	case it.Kept && len(it.Flaky) > 0:
+	case iter.Kept && len(iter.Flaky) > 0:
 		return k.Kept.Word + ", flaky"
-	case it.Kept:
+	case iter.Kept:
 		return k.Kept.Word
-	case it.Reason == "":
+	case iter.Reason == "":
 		return k.NotKept.Word
 	}
-	return Clean(it.Reason)
+	return Clean(iter.Reason)
 }
 
 // Meaning explains an iteration's outcome.
-func Meaning(k kind.Kind, it loop.Iteration) string {
-	if it.Kept {
+func Meaning(k kind.Kind, iter loop.Iteration) string {
+	if iter.Kept {
 		return k.Kept.Meaning
 	}
-	return cmp.Or(reasons.Meaning(it.Reason), k.NotKept.Meaning)
+	return cmp.Or(reasons.Meaning(iter.Reason), k.NotKept.Meaning)
 }

@@ -57,13 +57,13 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 	}
 	head := []string{"LOOP", "STATUS", "DOING", "ITERATION", "BEST", "COST", "TOKENS", "TIME", "STARTED", "GOAL"}
 	for _, name := range []string{"DOING", "ITERATION", "BEST", "COST", "TOKENS", "TIME"} { // an empty column is left out
-		at := slices.Index(head, name)
-		if slices.ContainsFunc(cells, func(row []string) bool { return row[at] != "" }) {
+		index := slices.Index(head, name)
+		if slices.ContainsFunc(cells, func(row []string) bool { return row[index] != "" }) {
 			continue
 		}
-		head = slices.Delete(head, at, at+1)
+		head = slices.Delete(head, index, index+1)
 		for i := range cells {
-			cells[i] = slices.Delete(cells[i], at, at+1)
+			cells[i] = slices.Delete(cells[i], index, index+1)
 		}
 	}
 	text := s.table(head, cells, "TOKENS", "COST", "TIME", "ITERATION", "BEST", "STARTED", "GOAL")
@@ -123,18 +123,18 @@ func Ago(when, now time.Time) string {
 }
 
 // Trouble renders what keeps a loop from continuing.
-func (s Style) Trouble(loop, what string) string {
-	first, _, _ := strings.Cut(what, "\n")
+func (s Style) Trouble(loop, text string) string {
+	first, _, _ := strings.Cut(text, "\n")
 	return s.paint(red, "trouble") + "  " + Clean(loop) + ": " + Clean(first)
 }
 
 // Mended renders what was damaged in a loop and is mended, one line each, "" for nothing.
-func (s Style) Mended(what []string) string {
-	return strings.Join(list.Map(what, func(line string) string { return s.paint(yellow, "mended") + "  " + Clean(line) }), "\n")
+func (s Style) Mended(texts []string) string {
+	return strings.Join(list.Map(texts, func(line string) string { return s.paint(yellow, "mended") + "  " + Clean(line) }), "\n")
 }
 
 // mendedLast renders the last mending, and how many came before.
-func (s Style) mendedLast(loop string, what []string) string {
-	before := above(0, " (and ", len(what)-1, " before: pawl show "+shell.Quote(loop)+")")
-	return s.paint(yellow, "mended") + "  " + Clean(loop) + ": " + Clean(what[len(what)-1]) + before
+func (s Style) mendedLast(loop string, texts []string) string {
+	earlier := above(0, " (and ", len(texts)-1, " before: pawl show "+shell.Quote(loop)+")")
+	return s.paint(yellow, "mended") + "  " + Clean(loop) + ": " + Clean(texts[len(texts)-1]) + earlier
 }

@@ -52,15 +52,15 @@ func signed(d metric.Decimal) string {
 }
 
 // change returns a difference with its sign and, beside it, its share of what it started from: -9995.2, -29 %.
-func change(d, from metric.Decimal) string { return signed(d) + Around(", ", share(d, from), "") }
+func change(d, base metric.Decimal) string { return signed(d) + Around(", ", share(d, base), "") }
 
 // share returns a difference in percent of what it started from: +1.5 %. It is "" where percent says nothing: of
 // nothing, or where one is more than a thousand times the other.
-func share(d, from metric.Decimal) string {
-	if from.IsZero() || d.IsZero() {
+func share(d, base metric.Decimal) string {
+	if base.IsZero() || d.IsZero() {
 		return ""
 	}
-	percent := 100 * d.Float() / math.Abs(from.Float())
+	percent := 100 * d.Float() / math.Abs(base.Float())
 	size := math.Abs(percent)
 	digits := 0
 	switch {
@@ -119,13 +119,13 @@ func counted(n metric.Decimal, word string) string {
 }
 
 // amounts returns quantities of resources in words.
-func amounts(of map[loop.Resource]metric.Decimal) (all []string) {
+func amounts(budget map[loop.Resource]metric.Decimal) (texts []string) {
 	for _, r := range loop.Resources {
-		if n, is := of[r]; is {
-			all = append(all, amount(r, n))
+		if n, ok := budget[r]; ok {
+			texts = append(texts, amount(r, n))
 		}
 	}
-	return all
+	return texts
 }
 
 // number returns a metric, or a dash if there is none.

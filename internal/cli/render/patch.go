@@ -26,11 +26,11 @@ func (s Style) Exact(line, color string) string {
 
 // Patch writes a git patch for people: each line exact but for the escapes of names in headers, and in colour if there
 // is colour. It reads the patch and nothing else, so a caller that hashes the reader knows what was shown.
-func (s Style) Patch(to io.Writer, patch io.Reader) error {
-	in := bufio.NewReader(patch)
+func (s Style) Patch(out io.Writer, patch io.Reader) error {
+	reader := bufio.NewReader(patch)
 	h := hunk{}
 	for {
-		line, err := in.ReadString('\n')
+		line, err := reader.ReadString('\n')
 		if line != "" {
 			text := strings.TrimSuffix(line, "\n")
 			color := h.color(text)
@@ -41,7 +41,7 @@ func (s Style) Patch(to io.Writer, patch io.Reader) error {
 			if s.Color && color != "" {
 				shown = color + shown + reset
 			}
-			if _, err := io.WriteString(to, shown+"\n"); err != nil {
+			if _, err := io.WriteString(out, shown+"\n"); err != nil {
 				return err
 			}
 		}

@@ -20,9 +20,9 @@ func Beside(explores bool, e loop.Event) bool {
 }
 
 // Follow returns the course after an event. beside says that the loop explores a branch.
-func (c Course) Follow(e loop.Event, beside bool) Course {
+func (c Course) Follow(e loop.Event, isAside bool) Course {
 	switch {
-	case beside:
+	case isAside:
 	case e.Type == loop.BranchKept && e.Metric != nil && len(c) > 0:
 		return append(c[:len(c)-1:len(c)-1], e.Metric.Float())
 	case e.Type == loop.BaselineMeasured && e.Metric != nil:
@@ -46,7 +46,7 @@ func (c Course) Follow(e loop.Event, beside bool) Course {
 type Further map[string]Course
 
 // Follow returns the courses after an event. beside says that the loop explores a branch.
-func (f Further) Follow(e loop.Event, beside bool) Further {
+func (f Further) Follow(e loop.Event, isAside bool) Further {
 	next := Further{}
 	switch {
 	case e.Type == loop.BaselineMeasured:
@@ -55,7 +55,7 @@ func (f Further) Follow(e loop.Event, beside bool) Further {
 		}
 	case e.Record != nil:
 		for name, c := range f {
-			if v, measured := e.Record.Metrics[name]; measured && e.Record.Kept && !beside {
+			if v, measured := e.Record.Metrics[name]; measured && e.Record.Kept && !isAside {
 				next[name] = append(c, v.Float())
 			} else {
 				next[name] = append(c, c[len(c)-1])

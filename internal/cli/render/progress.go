@@ -17,10 +17,10 @@ const barWidth = 20
 func (s Style) Progress(k kind.Kind, st loop.State, phaseSince, now time.Time) string {
 	done := st.KeptCount + st.Discarded
 	parts := []string{s.bar(st, done) + " " + s.stage(st, phaseSince, now)}
-	if of := st.Shown(); of != nil {
-		best := "best " + of.String()
-		if st.Baseline != nil && of.Cmp(*st.Baseline) != 0 {
-			best += " (" + change(of.Sub(*st.Baseline), *st.Baseline) + ")"
+	if shown := st.Shown(); shown != nil {
+		best := "best " + shown.String()
+		if st.Baseline != nil && shown.Cmp(*st.Baseline) != 0 {
+			best += " (" + change(shown.Sub(*st.Baseline), *st.Baseline) + ")"
 		}
 		parts = append(parts, best)
 	}
@@ -63,27 +63,27 @@ func (s Style) bar(st loop.State, done int) string {
 }
 
 // stage returns where the loop is: the iteration and the phase, or what it waits for.
-func (s Style) stage(st loop.State, since, now time.Time) string {
-	at := st.Doing()
+func (s Style) stage(st loop.State, began, now time.Time) string {
+	activity := st.Doing()
 	switch {
 	case st.Status.Ended():
-		at = string(st.Status)
+		activity = string(st.Status)
 	case st.Gate != nil:
-		at, since = "waiting: "+string(st.Gate.Kind), st.Gate.OpenedAt
+		activity, began = "waiting: "+string(st.Gate.Kind), st.Gate.OpenedAt
 	case st.Sleep != nil:
-		at, since = "asleep until "+s.when(st.Sleep.Until)+":", st.Sleep.Since
+		activity, began = "asleep until "+s.when(st.Sleep.Until)+":", st.Sleep.Since
 	case st.Phase == "":
-		at = "starting"
+		activity = "starting"
 	default:
-		at += above(1, ", attempt ", st.Attempt, "")
+		activity += above(1, ", attempt ", st.Attempt, "")
 	}
 	if limit := st.Budget[loop.Iterations].Limit; limit != nil && st.Iteration > 0 {
-		at = itoa(st.Iteration) + "/" + limit.String() + " " + at
+		activity = itoa(st.Iteration) + "/" + limit.String() + " " + activity
 	}
-	if since.IsZero() || st.Status.Ended() {
-		return at
+	if began.IsZero() || st.Status.Ended() {
+		return activity
 	}
-	return at + " " + Duration(now.Sub(since))
+	return activity + " " + Duration(now.Sub(began))
 }
 
 // FirstWord is how long something may take before the first line about it, if no line can move.

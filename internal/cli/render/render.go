@@ -101,27 +101,27 @@ func titled(title string, list []string, between string) string {
 }
 
 // Around returns a text with what belongs before and after it, "" if there is no text.
-func Around(before, text, after string) string {
+func Around(prefix, text, suffix string) string {
 	if text == "" {
 		return ""
 	}
-	return before + text + after
+	return prefix + text + suffix
 }
 
 // known is Around for a value that may be unknown.
-func known[T any](before string, value *T, after string) string {
+func known[T any](prefix string, value *T, suffix string) string {
 	if value == nil {
 		return ""
 	}
-	return before + fmt.Sprint(*value) + after
+	return prefix + fmt.Sprint(*value) + suffix
 }
 
 // above is Around for a number that is of note only above a bound.
-func above(bound int, before string, n int, after string) string {
+func above(bound int, prefix string, n int, suffix string) string {
 	if n <= bound {
 		return ""
 	}
-	return before + itoa(n) + after
+	return prefix + itoa(n) + suffix
 }
 
 // joined joins the texts that are not empty.
@@ -187,13 +187,13 @@ func (s Style) table(head []string, rows [][]string, minor ...string) string {
 		if !s.Wrap || fixedWidth(widths)+leastLast <= s.Width {
 			break
 		}
-		at := slices.Index(head, name)
-		if at < 0 {
+		index := slices.Index(head, name)
+		if index < 0 {
 			continue
 		}
-		head, widths = slices.Delete(head, at, at+1), slices.Delete(widths, at, at+1)
+		head, widths = slices.Delete(head, index, index+1), slices.Delete(widths, index, index+1)
 		for i := range rows {
-			rows[i] = slices.Delete(rows[i], at, at+1)
+			rows[i] = slices.Delete(rows[i], index, index+1)
 		}
 	}
 	line := func(row []string) string {

@@ -146,28 +146,28 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 	}
 	f.add("spent", spent(r.Usage))
 	f.add("branch", Around("", Clean(branchName(p.Branch)), " in "+Clean(p.Repo)))
-	in := "git -C " + shell.Quote(p.Repo) + " "
-	give, how := "to fetch it", in+"fetch "+shell.Quote(p.Store)+" "
+	gitCommand := "git -C " + shell.Quote(p.Repo) + " "
+	give, manner := "to fetch it", gitCommand+"fetch "+shell.Quote(p.Store)+" "
 	if p.Remote || p.Lacks != "" {
-		in = "git -C " + shell.Quote(p.Store) + " "
+		gitCommand = "git -C " + shell.Quote(p.Store) + " "
 	}
 	if p.Remote {
-		give, how = "to push it", in+"push "+shell.Quote(p.Repo)+" "
+		give, manner = "to push it", gitCommand+"push "+shell.Quote(p.Repo)+" "
 	}
 	if p.Lacks != "" {
 		branch := "refs/heads/" + branchName(p.Branch)
 		f.add("not there", Clean(p.Lacks), give+", once nothing is in the way:")
-		f.commands("", how+shell.Quote(branch+":"+branch)+" "+shell.Quote(p.Ledger+":"+p.Ledger))
+		f.commands("", manner+shell.Quote(branch+":"+branch)+" "+shell.Quote(p.Ledger+":"+p.Ledger))
 	}
 	if p.Ledger != "" && p.Repo != "" {
-		f.commands("results", in+"show "+shell.Quote(p.Ledger+":loop-results.tsv"))
+		f.commands("results", gitCommand+"show "+shell.Quote(p.Ledger+":loop-results.tsv"))
 	}
 	f.add("logs", Clean(p.Logs))
 	f.add("Temporal UI", p.UI)
 	applied := r.Proposal != nil && r.Proposal.State == rules.Applied
 	if p.Branch != "" && p.Base != "" && r.KeptCount > 0 && !applied && (!p.Remote || p.Store != "") {
 		span := Short(p.Base) + ".." + branchName(p.Branch)
-		f.commands("next", in+"log --oneline "+shell.Quote(span), in+"diff "+shell.Quote(span))
+		f.commands("next", gitCommand+"log --oneline "+shell.Quote(span), gitCommand+"diff "+shell.Quote(span))
 	}
 	if r.Proposal != nil {
 		f.add("proposal", Proposal(*r.Proposal))

@@ -43,10 +43,10 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 		f.add("plan", digest(st.Plan.Hash)+", fixed once the contract is approved")
 	}
 	f.add("exploring", exploring(st)...)
-	if of := st.Shown(); of != nil {
-		best := of.String()
+	if shown := st.Shown(); shown != nil {
+		best := shown.String()
 		if st.Baseline != nil {
-			best += " (baseline " + st.Baseline.String() + ", delta " + change(of.Sub(*st.Baseline), *st.Baseline) + ")"
+			best += " (baseline " + st.Baseline.String() + ", delta " + change(shown.Sub(*st.Baseline), *st.Baseline) + ")"
 		}
 		f.add("best", best)
 	}
@@ -86,8 +86,8 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	b.WriteString(f.String())
 	if len(st.Iterations) > 0 {
 		b.WriteString("\n\n" + s.Bold("Iterations") + more(st.KeptCount+st.Discarded, len(st.Iterations)))
-		for _, it := range st.Iterations {
-			b.WriteString("\n" + s.Iteration(k, it))
+		for _, iter := range st.Iterations {
+			b.WriteString("\n" + s.Iteration(k, iter))
 		}
 	}
 	return b.String()
@@ -115,8 +115,8 @@ func requested(st loop.State) (lines []string) {
 // refusing returns the agents that are not called first for a while.
 func (s Style) refusing(st loop.State, now time.Time) (lines []string) {
 	for _, agent := range slices.Sorted(maps.Keys(st.Refusing)) {
-		if until := st.Refusing[agent]; until.After(now) {
-			lines = append(lines, Clean(agent)+", which is not called first until "+s.when(until))
+		if refusedUntil := st.Refusing[agent]; refusedUntil.After(now) {
+			lines = append(lines, Clean(agent)+", which is not called first until "+s.when(refusedUntil))
 		}
 	}
 	return lines
@@ -165,9 +165,9 @@ func amountShort(r loop.Resource, n metric.Decimal) string {
 // maxChanged is how many changed files are named.
 const maxChanged = 5
 
-func more(all, shown int) string {
-	if all <= shown {
+func more(total, shown int) string {
+	if total <= shown {
 		return ""
 	}
-	return " (the last " + itoa(shown) + " of " + itoa(all) + ")"
+	return " (the last " + itoa(shown) + " of " + itoa(total) + ")"
 }

@@ -17,14 +17,14 @@ import (
 // Steward renders the state of a steward: what waits and how to answer, then the steward, its metrics (S13), its tasks.
 func (s Style) Steward(st steward.State, now time.Time) string {
 	var b strings.Builder
-	open, more := st.Open(), st.GatesCount-len(st.Gates)
+	open, further := st.Open(), st.GatesCount-len(st.Gates)
 	if st.Status.Ended() {
-		more = 0
+		further = 0
 	}
 	for _, g := range open {
 		b.WriteString(s.StewardGate(st.Steward, g, now) + "\n\n")
 	}
-	b.WriteString(above(0, "and ", more, " more: see `pawl inbox`\n\n"))
+	b.WriteString(above(0, "and ", further, " more: see `pawl inbox`\n\n"))
 	for _, t := range st.Tasks {
 		b.WriteString(Around("", s.atChild(st, t), "\n\n"))
 	}
@@ -64,20 +64,20 @@ func (s Style) unlisted(st steward.State) string {
 	if st.Status.Ended() {
 		started, waiting = " more begun, but not finished", " more not begun"
 	}
-	queued, over := st.QueueCount, int(st.Indicators.Done+st.Indicators.Cancelled)
-	begun := st.TasksCount - queued - over
+	queued, ended := st.QueueCount, int(st.Indicators.Done+st.Indicators.Cancelled)
+	begun := st.TasksCount - queued - ended
 	for _, t := range st.Tasks {
 		switch {
 		case t.Outcome != "":
-			over--
+			ended--
 		case t.State == task.Idle:
 			queued--
 		default:
 			begun--
 		}
 	}
-	line := func(n int, what string) string { return Around("\n", s.Dim(above(0, "and ", n, what)), "") }
-	return line(begun, started) + line(queued, waiting) + line(over, " more ended; the ledger has them")
+	line := func(n int, text string) string { return Around("\n", s.Dim(above(0, "and ", n, text)), "") }
+	return line(begun, started) + line(queued, waiting) + line(ended, " more ended; the ledger has them")
 }
 
 func standing(st steward.State) string {
@@ -139,8 +139,8 @@ func steps(t steward.Task) string {
 	if len(t.Steps) == 0 {
 		return ""
 	}
-	over := list.Filter(t.Steps, func(step steward.Step) bool { return step.Status == steward.Over })
-	return itoa(len(over)) + "/" + itoa(len(t.Steps))
+	finished := list.Filter(t.Steps, func(step steward.Step) bool { return step.Status == steward.Over })
+	return itoa(len(finished)) + "/" + itoa(len(t.Steps))
 }
 
 // Task renders one task of a steward, with its open gates.
@@ -157,8 +157,8 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	f.add("title", Clean(t.Title))
 	f.add("state", s.doing(st, t)+note(t.Reason))
 	if t.Tier != "" {
-		why := Clean(cmp.Or(t.TierNote, task.BesideAll(t.TierReasons, t.Tier)))
-		f.add("tier", string(t.Tier)+", set by "+cmp.Or(Clean(t.TierBy), "–")+Around(": ", why, ""))
+		reason := Clean(cmp.Or(t.TierNote, task.BesideAll(t.TierReasons, t.Tier)))
+		f.add("tier", string(t.Tier)+", set by "+cmp.Or(Clean(t.TierBy), "–")+Around(": ", reason, ""))
 	}
 	f.add("priority", itoa(t.Priority))
 	f.add("after", Clean(strings.Join(t.After, ", ")))

@@ -95,8 +95,8 @@ func nextQuoted(text string) (word string, whole bool) {
 		if !strings.Contains(rest, "`") {
 			return word, whole
 		}
-		more, _ := nextWord(rest)
-		word += more
+		following, _ := nextWord(rest)
+		word += following
 	}
 	return word, strings.Contains(word, "`") || copied(strings.TrimRight(word, " "))
 }

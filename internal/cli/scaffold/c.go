@@ -11,7 +11,7 @@ import (
 func c(t tree) Repository {
 	r := Repository{Protect: append(t.present("CMakeLists.txt", "meson.build", "configure", "configure.ac", "configure.in"), t.under("test", "tests")...)}
 	for _, glob := range []string{"test*.c", "*_test.c", "test*.cc", "*_test.cc", "test*.cpp", "*_test.cpp"} {
-		if slices.ContainsFunc(t.files, func(name string) bool { is, _ := path.Match(glob, path.Base(name)); return is }) {
+		if slices.ContainsFunc(t.files, func(name string) bool { ok, _ := path.Match(glob, path.Base(name)); return ok }) {
 			r.Protect = append(r.Protect, "**/"+glob)
 		}
 	}

@@ -36,8 +36,8 @@ func (t tree) docs() Metric {
 			words += len(strings.Fields(t.read(name)))
 		}
 	}
-	least := words * 4 / 5
-	guard := fmt.Sprintf(`w=$(%s -exec cat {} + | wc -w); [ "$w" -ge %d ] || { echo "the pages have $w words left; they have to keep %d"; exit 1; }`, everyPage, least, least)
+	minimum := words * 4 / 5
+	guard := fmt.Sprintf(`w=$(%s -exec cat {} + | wc -w); [ "$w" -ge %d ] || { echo "the pages have $w words left; they have to keep %d"; exit 1; }`, everyPage, minimum, minimum)
 	dead, out := t.deadLinks()
 	if dead > 0 {
 		return Metric{
@@ -65,11 +65,11 @@ func (t tree) deadLinks() (n int, out bool) {
 			continue
 		}
 		for _, m := range link().FindAllStringSubmatch(code().ReplaceAllString(t.read(name), ""), -1) {
-			to := path.Join(path.Dir(name), m[1])
+			target := path.Join(path.Dir(name), m[1])
 			switch {
-			case strings.HasPrefix(to, ".."):
+			case strings.HasPrefix(target, ".."):
 				out = true
-			case !t.has[to] && len(t.under(strings.TrimSuffix(to, "/"))) == 0 && to != ".":
+			case !t.has[target] && len(t.under(strings.TrimSuffix(target, "/"))) == 0 && target != ".":
 				n++
 			}
 		}

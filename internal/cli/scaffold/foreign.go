@@ -26,11 +26,11 @@ const (
 )
 
 // own splits the files: it returns those that the project's people wrote, and globs for vendored and generated files.
-func (t tree) own(files []string) (own, foreign []string) {
+func (t tree) own(files []string) (mine, foreign []string) {
 	marked := map[string][]string{}
 	for i, name := range files {
 		if strings.ContainsAny(name, `*?[]{}\`) { // the name can't be written as a glob
-			own = append(own, name)
+			mine = append(mine, name)
 			continue
 		}
 		if m := vendored().FindStringSubmatchIndex(name); m != nil {
@@ -45,14 +45,14 @@ func (t tree) own(files []string) (own, foreign []string) {
 			marked[path.Dir(name)] = append(marked[path.Dir(name)], name)
 			continue
 		}
-		own = append(own, name)
+		mine = append(mine, name)
 	}
 	for dir, names := range marked {
-		if len(names) > manyMarked && dir != "." && !slices.ContainsFunc(own, func(name string) bool { return path.Dir(name) == dir }) {
+		if len(names) > manyMarked && dir != "." && !slices.ContainsFunc(mine, func(name string) bool { return path.Dir(name) == dir }) {
 			names = []string{dir + "/*"}
 		}
 		foreign = append(foreign, names...)
 	}
 	slices.Sort(foreign)
-	return own, slices.Compact(foreign)
+	return mine, slices.Compact(foreign)
 }

@@ -75,13 +75,13 @@ func (t tree) goBenchmarks(otherModules []string) (found goBenchmarks) {
 // metric returns the geometric mean of the benchmarks, so that each counts the same however long it takes. A run with a
 // benchmark that fails has no result: the mean of the others would be another number.
 func (b goBenchmarks) metric() Metric {
-	where := strings.ReplaceAll(strings.Join(b.packages, " "), "./.", ".")
+	places := strings.ReplaceAll(strings.Join(b.packages, " "), "./.", ".")
 	if len(b.packages) > listedPackages {
-		where = "./..."
+		places = "./..."
 	}
-	short, counted := "", "the Go benchmark in "+inWords(where)
+	short, counted := "", "the Go benchmark in "+inWords(places)
 	if b.count > 1 {
-		counted = fmt.Sprintf("the geometric mean of the %s in %s", metric.Counted(b.count, "Go benchmark"), inWords(where))
+		counted = fmt.Sprintf("the geometric mean of the %s in %s", metric.Counted(b.count, "Go benchmark"), inWords(places))
 	}
 	if b.count > manyBenchmarks || b.nested {
 		short = "-benchtime 100ms "
@@ -91,7 +91,7 @@ func (b goBenchmarks) metric() Metric {
 		counted += "; not Benchmark" + strings.Join(unrepeated(b.foreign), ", Benchmark") + ", where nothing of this module is measured"
 	}
 	m := benchmark("Make what the benchmarks measure faster",
-		`go test -run '^$' `+b.selection()+` -count 3 `+short+where+` | awk '$4 == "ns/op" {sum += log($3); n++} /^(--- )?FAIL/ {bad = 1; print > "/dev/stderr"} `+
+		`go test -run '^$' `+b.selection()+` -count 3 `+short+places+` | awk '$4 == "ns/op" {sum += log($3); n++} /^(--- )?FAIL/ {bad = 1; print > "/dev/stderr"} `+
 			`END {if (bad || !n) exit 1; printf "METRIC ns=%.2f\n", exp(sum / n)}'`,
 		counted)
 	m.Direction = lower
@@ -134,8 +134,8 @@ func inWords(packages string) string {
 	if packages == "." {
 		return "the root"
 	}
-	if others, ok := strings.CutSuffix(packages, " ."); ok {
-		return others + " and the root"
+	if packagesBelow, ok := strings.CutSuffix(packages, " ."); ok {
+		return packagesBelow + " and the root"
 	}
 	return packages
 }
@@ -239,7 +239,7 @@ func (p goPackage) measuresOthers(benchmark string) bool {
 	if !p.complete || p.module == "" {
 		return false
 	}
-	others := false
+	measures := false
 	seen := map[string]bool{benchmark: true}
 	for queue := []string{benchmark}; len(queue) > 0; queue = queue[1:] {
 		for _, reference := range p.tests[queue[0]] {
@@ -252,9 +252,9 @@ func (p goPackage) measuresOthers(benchmark string) bool {
 			case reference.importPath == p.module || strings.HasPrefix(reference.importPath, p.module+"/"):
 				return false
 			case reference.importPath != "" && reference.importPath != "testing":
-				others = true
+				measures = true
 			}
 		}
 	}
-	return others
+	return measures
 }

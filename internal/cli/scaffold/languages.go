@@ -19,7 +19,7 @@ type language struct {
 
 // manifest reports whether a file at the root of a project says that the project has this language.
 func (l language) manifest(name string) bool {
-	return slices.ContainsFunc(l.manifests, func(glob string) bool { is, _ := path.Match(glob, name); return is })
+	return slices.ContainsFunc(l.manifests, func(glob string) bool { ok, _ := path.Match(glob, name); return ok })
 }
 
 // languages is the table of the languages that draft knows. A language that is always built and tested in the same
@@ -86,11 +86,11 @@ func (l language) bare(t tree) Repository {
 }
 
 // or returns the globs, or others if there are none.
-func or(globs []string, others ...string) []string {
+func or(globs []string, alternatives ...string) []string {
 	if len(globs) > 0 {
 		return globs
 	}
-	return others
+	return alternatives
 }
 
 // java returns the look of a Maven or Gradle build. It uses the wrapper script if the repository has it, else the
@@ -103,9 +103,9 @@ func java(wrapper, program, test, check, manifest string, keep ...string) func(t
 		}
 		r := Repository{Test: run + test, Check: run + check, Protect: []string{manifest}, Keep: slices.Clone(keep)}
 		for _, name := range t.files {
-			if module, _, is := strings.Cut("/"+name, "/src/main/"); is {
+			if module, _, ok := strings.Cut("/"+name, "/src/main/"); ok {
 				r.Scope = append(r.Scope, strings.TrimPrefix(module+"/src/main/**", "/"))
-			} else if module, _, is := strings.Cut("/"+name, "/src/test/"); is {
+			} else if module, _, ok := strings.Cut("/"+name, "/src/test/"); ok {
 				r.Protect = append(r.Protect, strings.TrimPrefix(module+"/src/test/**", "/"))
 			}
 		}
@@ -189,8 +189,8 @@ func golang(t tree) Repository {
 const numberLast = "; it has to print its number last, or as METRIC name=number"
 
 // benchmark returns the metric of a command that may take minutes. Its direction is not known.
-func benchmark(goal, command, why string) Metric {
-	return Metric{Goal: goal, Command: command, Timeout: "5m", Why: why}
+func benchmark(goal, command, reason string) Metric {
+	return Metric{Goal: goal, Command: command, Timeout: "5m", Why: reason}
 }
 
 func rust(t tree) Repository {

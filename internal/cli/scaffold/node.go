@@ -37,17 +37,17 @@ var nodeReporters = []struct {
 func (t tree) nodeReports(test string) (options, file string) {
 	var manifest struct{ Scripts map[string]string }
 	_ = json.Unmarshal([]byte(t.read("package.json")), &manifest)
-	script, before := test, " "
+	script, prefix := test, " "
 	switch test {
 	case "npm test":
-		script, before = manifest.Scripts["test"], " -- "
+		script, prefix = manifest.Scripts["test"], " -- "
 	case "yarn test":
 		script = manifest.Scripts["test"]
 	}
 	for _, r := range nodeReporters {
-		own := slices.ContainsFunc(r.own, func(option string) bool { return strings.Contains(script, option) })
-		if r.sign().MatchString(script) && !own && !t.has[r.file] {
-			return before + r.options, r.file
+		isOwn := slices.ContainsFunc(r.own, func(option string) bool { return strings.Contains(script, option) })
+		if r.sign().MatchString(script) && !isOwn && !t.has[r.file] {
+			return prefix + r.options, r.file
 		}
 	}
 	return "", ""
@@ -68,7 +68,7 @@ func node(t tree) Repository {
 		}
 		return manager + " run " + script
 	}
-	has := func(script string) bool { _, has := manifest.Scripts[script]; return has }
+	hasScript := func(script string) bool { _, ok := manifest.Scripts[script]; return ok }
 	r := Repository{Scope: t.under("src", "lib", "app"), Protect: append(t.present("package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"),
 		t.under("test", "tests", "__tests__", "spec")...)}
 	if len(manifest.Dependencies)+len(manifest.DevDependencies) > 0 || len(manifest.Workspaces) > 0 || t.has["pnpm-workspace.yaml"] { // the packages of a workspace have dependencies of their own
@@ -95,24 +95,24 @@ func node(t tree) Repository {
 	}
 	if test, ok := manifest.Scripts["test"]; ok && !strings.Contains(test, npmDefault) {
 		r.Test = manager + " test"
-		if once, watches := commands.Unwatched(test); watches {
-			others := list.Filter([]string{"test:run", "test:ci", "test:once"}, has)
-			r.Test = cmp.Or(append(list.Map(others, run), throughNpx(once), r.Test)...)
+		if single, watches := commands.Unwatched(test); watches {
+			alternatives := list.Filter([]string{"test:run", "test:ci", "test:once"}, hasScript)
+			r.Test = cmp.Or(append(list.Map(alternatives, run), throughNpx(single), r.Test)...)
 			t.miss("the script test of package.json waits for changes, so a form that runs once is proposed")
 		}
 	} else if tests {
 		r.Test = "node --test"
 	}
-	checks := list.Map(list.Filter([]string{"lint", "typecheck", "check"}, has), run)
+	checks := list.Map(list.Filter([]string{"lint", "typecheck", "check"}, hasScript), run)
 	if t.has["tsconfig.json"] {
 		checks = append(checks, "npx --no-install tsc --noEmit")
 	}
 	r.Check = cmp.Or(checks...)
-	why := func(script string) string { return "the script " + script + " of package.json" + numberLast }
-	if script, benches := list.First([]string{"bench", "benchmark", "benchmarks", "perf"}, has); benches {
-		r.Metric = benchmark("Improve what the benchmark measures", run(script), why(script))
-	} else if script, sizes := list.First([]string{"size", "size-limit", "bundlesize"}, has); sizes {
-		r.Metric = benchmark("Make what the script "+script+" measures smaller", run(script), why(script))
+	reasonFor := func(script string) string { return "the script " + script + " of package.json" + numberLast }
+	if script, benches := list.First([]string{"bench", "benchmark", "benchmarks", "perf"}, hasScript); benches {
+		r.Metric = benchmark("Improve what the benchmark measures", run(script), reasonFor(script))
+	} else if script, sizes := list.First([]string{"size", "size-limit", "bundlesize"}, hasScript); sizes {
+		r.Metric = benchmark("Make what the script "+script+" measures smaller", run(script), reasonFor(script))
 		r.Metric.Direction = lower
 	}
 	return r

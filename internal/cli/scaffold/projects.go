@@ -28,30 +28,30 @@ var aside = lazyregexp.New(`^(?:.*/)?(?:tests?|testdata|spec|fixtures?|examples?
 // project returns the folder of the project that a spec is for: the nearest project at or above the named folder, or
 // the project with the most files if the root has neither a manifest, nor a build of C, nor a target that tests. is
 // is false if the spec is for the whole repository. made is what the Makefile offers.
-func (t tree) project(folder string, made Repository) (dir string, others []string, is bool) {
+func (t tree) project(folder string, made Repository) (dir string, siblings []string, ok bool) {
 	size := t.projects(folder)
 	for dir = folder; dir != "" && dir != "."; dir = path.Dir(dir) {
-		if _, is = size[dir]; is {
+		if _, ok = size[dir]; ok {
 			break
 		}
 	}
-	if !is && (made.Test != "" || size[""] > 0 || len(size) == 0 || slices.ContainsFunc(builds, func(name string) bool { return t.has[name] })) {
+	if !ok && (made.Test != "" || size[""] > 0 || len(size) == 0 || slices.ContainsFunc(builds, func(name string) bool { return t.has[name] })) {
 		return "", nil, false
 	}
 	dirs := slices.SortedFunc(maps.Keys(size), func(a, b string) int { return cmp.Or(size[b]-size[a], strings.Compare(a, b)) })
-	if !is {
+	if !ok {
 		dir = dirs[0]
 	}
-	others = slices.DeleteFunc(dirs, func(other string) bool { return other == dir || other == "" })
-	return dir, others[:min(len(others), manyProjects)], true
+	siblings = slices.DeleteFunc(dirs, func(candidate string) bool { return candidate == dir || candidate == "" })
+	return dir, siblings[:min(len(siblings), manyProjects)], true
 }
 
 // within describes the project of a folder. Its commands start there, except a setup of the root's lockfile.
-func (t tree) within(dir string, others []string) Repository {
+func (t tree) within(dir string, siblings []string) Repository {
 	inner := tree{has: map[string]bool{}, program: t.program, outer: &t, missing: t.missing}
 	inner.read = func(name string) string { return t.read(dir + "/" + name) }
 	for name := range t.has {
-		if below, is := strings.CutPrefix(name, dir+"/"); is {
+		if below, ok := strings.CutPrefix(name, dir+"/"); ok {
 			inner.has[below] = true
 		}
 	}
@@ -70,7 +70,7 @@ func (t tree) within(dir string, others []string) Repository {
 	if r.Report != "" {
 		r.Report = dir + "/" + r.Report
 	}
-	r.Project, r.Others = dir, others
+	r.Project, r.Others = dir, siblings
 	return r
 }
 

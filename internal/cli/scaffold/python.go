@@ -14,11 +14,11 @@ func python(t tree) Repository {
 		base := path.Base(name)
 		return !(strings.HasPrefix(base, "test_") && strings.HasSuffix(base, ".py") || strings.HasSuffix(base, "_test.py"))
 	})
-	asks := func(what string) bool {
-		return slices.ContainsFunc(tests, func(name string) bool { return strings.Contains("\n"+t.read(name), what) })
+	configures := func(text string) bool {
+		return slices.ContainsFunc(tests, func(name string) bool { return strings.Contains("\n"+t.read(name), text) })
 	}
-	bare := asks("\ndef test_") // outside of classes unittest finds no tests
-	pytest := t.has["pytest.ini"] || strings.Contains(config, "pytest") || t.has["conftest.py"] || t.has["tests/conftest.py"] || asks("import pytest") || bare
+	bare := configures("\ndef test_") // outside of classes unittest finds no tests
+	pytest := t.has["pytest.ini"] || strings.Contains(config, "pytest") || t.has["conftest.py"] || t.has["tests/conftest.py"] || configures("import pytest") || bare
 	run, setup := t.either("python", "python3"), ""
 	var keep []string
 	brought, built := true, false // setup installs what the tests need; and the project, from the tree that it runs in
@@ -55,9 +55,9 @@ func python(t tree) Repository {
 	}
 	installed := brought || t.program(run+" -m pytest")
 	// What is tested has to be the code of the tree, and not what is installed under its name.
-	from, here := "", "PYTHONPATH=. "
+	environment, prefix := "", "PYTHONPATH=. "
 	if len(t.under("src")) > 0 && !built {
-		from, here = "PYTHONPATH=src ", "PYTHONPATH=src "
+		environment, prefix = "PYTHONPATH=src ", "PYTHONPATH=src "
 	}
 	venv, prepared := "", false // an environment of the user's own that has pytest, and is not active
 	if pytest && !installed {
@@ -66,8 +66,8 @@ func python(t tree) Repository {
 	switch {
 	case prepared:
 		t.miss("pytest is in " + venv + ", which is not active: activate it (. " + venv + "/bin/activate) before pawl validate and pawl run")
-		r.Test = from + run + " -m pytest -q"
-	case pytest && !installed && asks("unittest") && !asks("import pytest"):
+		r.Test = environment + run + " -m pytest -q"
+	case pytest && !installed && configures("unittest") && !configures("import pytest"):
 		t.miss(run + " has no pytest, so the tests are those that unittest finds")
 		r.Test = t.unittest(run, tests)
 	case pytest && !installed && t.has["tox.ini"] && t.program("tox"):
@@ -75,12 +75,12 @@ func python(t tree) Repository {
 		r.Test, r.Keep = "tox -q -e py", append(r.Keep, ".tox/**")
 	case pytest && !installed && t.program("pytest"):
 		t.miss(run + " has no pytest, so the tests are run by the pytest that is on the PATH, which may lack the libraries of " + run)
-		r.Test = here + "pytest -q"
+		r.Test = prefix + "pytest -q"
 	case pytest && !installed:
 		t.miss(run + " has no pytest, which the tests need: pawl validate fails until it is installed")
-		r.Test = from + run + " -m pytest -q"
+		r.Test = environment + run + " -m pytest -q"
 	case pytest:
-		r.Test = from + run + " -m pytest -q"
+		r.Test = environment + run + " -m pytest -q"
 	case len(tests) > 0:
 		r.Test = t.unittest(run, tests)
 	}
@@ -138,12 +138,12 @@ func (t tree) unittest(run string, tests []string) string {
 			return run + " -m unittest discover -s " + dir
 		}
 	}
-	beside := slices.DeleteFunc(slices.Clone(tests), func(name string) bool { return !strings.HasSuffix(name, "_test.py") })
-	if 2*len(beside) <= len(tests) {
+	suffixed := slices.DeleteFunc(slices.Clone(tests), func(name string) bool { return !strings.HasSuffix(name, "_test.py") })
+	if 2*len(suffixed) <= len(tests) {
 		return run + " -m unittest discover"
 	}
-	in := slices.MinFunc(beside, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
-	start := path.Dir(in)
+	shallowest := slices.MinFunc(suffixed, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
+	start := path.Dir(shallowest)
 	top := start
 	for t.has[path.Join(top, "__init__.py")] && top != "." {
 		top = path.Dir(top)

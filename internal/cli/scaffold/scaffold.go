@@ -75,14 +75,14 @@ type tree struct {
 }
 
 // Look finds out what it can about a repository, from the names of its files and from the text of some of them.
-func Look(at Checkout) Repository {
-	t := tree{has: list.Set(at.Files), read: at.Read, program: at.Has, missing: new([]string)}
+func Look(checkout Checkout) Repository {
+	t := tree{has: list.Set(checkout.Files), read: checkout.Read, program: checkout.Has, missing: new([]string)}
 	if t.program == nil {
 		t.program = func(string) bool { return true }
 	}
-	t.files, t.foreign = t.own(slices.Sorted(slices.Values(at.Files)))
-	r := t.look(at.Folder)
-	if strings.HasPrefix(at.Folder+"/", r.Project+"/") {
+	t.files, t.foreign = t.own(slices.Sorted(slices.Values(checkout.Files)))
+	r := t.look(checkout.Folder)
+	if strings.HasPrefix(checkout.Folder+"/", r.Project+"/") {
 		r.Folder = r.Project
 	}
 	r.Protect = append(r.Protect, path.Join(r.Folder, "pawl.yaml"))
@@ -108,12 +108,12 @@ func once(globs []string) []string {
 // look describes the project of a folder, or the repository as a whole.
 func (t tree) look(folder string) Repository {
 	made := t.makefile()
-	if dir, others, is := t.project(folder, made); is {
-		return t.within(dir, others)
+	if dir, siblings, ok := t.project(folder, made); ok {
+		return t.within(dir, siblings)
 	}
 	var r Repository
 	var metrics []Metric
-	why := "" // a language says what is wrong with its benchmarks
+	reason := "" // a language says what is wrong with its benchmarks
 	tests, checks, setups := []string{made.Test}, []string{}, []string{}
 	for _, l := range t.languages() {
 		found := l.look(t)
@@ -124,7 +124,7 @@ func (t tree) look(folder string) Repository {
 		if found.Metric.Command != "" {
 			metrics = append(metrics, found.Metric)
 		}
-		why = cmp.Or(why, found.Metric.Why)
+		reason = cmp.Or(reason, found.Metric.Why)
 		r.Scope = or(r.Scope, found.Scope...)
 		r.outer = r.outer || found.outer
 		r.Protect, r.Keep = append(r.Protect, found.Protect...), append(r.Keep, found.Keep...)
@@ -149,27 +149,27 @@ func (t tree) look(folder string) Repository {
 	}
 	r.Scope = or(r.Scope, "**")
 	if r.Metric.Command == "" {
-		r.measureSize(cmp.Or(why, "no benchmark was found, so this counts bytes"))
+		r.measureSize(cmp.Or(reason, "no benchmark was found, so this counts bytes"))
 	}
 	return r
 }
 
 // measureSize takes the size of the code as the metric. Where no tests guard the code it leaves the metric open, because
 // deleting the code would be the best way to make it smaller.
-func (r *Repository) measureSize(why string) {
+func (r *Repository) measureSize(reason string) {
 	r.Metric = Metric{Timeout: "5m"}
 	if r.Test == "" {
 		return
 	}
 	r.Metric = size(r.Scope)
-	r.Metric.Why = why
+	r.Metric.Why = reason
 }
 
 // size returns the bytes of the files in scope as a metric. It uses find, because git would not count new files.
 func size(scope []string) Metric {
 	var folders, names []string
 	for _, glob := range scope {
-		if dir, all := strings.CutSuffix(glob, "/**"); all {
+		if dir, recursive := strings.CutSuffix(glob, "/**"); recursive {
 			folders = append(folders, dir)
 			continue
 		}
@@ -177,10 +177,10 @@ func size(scope []string) Metric {
 			folders = append(folders, glob)
 			continue
 		}
-		before, list, _ := strings.Cut(path.Base(glob), "{")
-		list, after, _ := strings.Cut(list, "}")
-		for _, one := range strings.Split(list, ",") {
-			names = append(names, "-name '"+before+one+after+"'")
+		prefix, list, _ := strings.Cut(path.Base(glob), "{")
+		list, suffix, _ := strings.Cut(list, "}")
+		for _, alternative := range strings.Split(list, ",") {
+			names = append(names, "-name '"+prefix+alternative+suffix+"'")
 		}
 	}
 	command := "find " + strings.Join(folders, " ") + " -type f"
@@ -197,8 +197,8 @@ func size(scope []string) Metric {
 }
 
 // WithoutBenchmark replaces the metric, because the benchmark fails. how says how it fails.
-func (r *Repository) WithoutBenchmark(how string) {
-	failed := "the benchmark (" + r.Metric.Command + ") fails here: " + how
+func (r *Repository) WithoutBenchmark(hint string) {
+	failed := "the benchmark (" + r.Metric.Command + ") fails here: " + hint
 	r.measureSize("the benchmark fails, so this counts bytes")
 	if r.Metric.Command != "" {
 		failed += ". So this proposes the size of the code and not the benchmark"
@@ -210,7 +210,7 @@ func (r *Repository) WithoutBenchmark(how string) {
 // repository has one of its manifests, or if it needs no manifest and has files. If none of these fits, the language
 // with the most files is added; its look is then bare.
 func (t tree) languages() []language {
-	weight, most := map[string]int{}, 0
+	weight, heaviest := map[string]int{}, 0
 	for _, name := range t.files {
 		if aside().MatchString(path.Dir(name)) || strings.HasPrefix(name, ".") { // tests and examples may be in another language
 			continue
@@ -218,15 +218,15 @@ func (t tree) languages() []language {
 		for _, l := range languages {
 			if slices.Contains(l.extensions, path.Ext(name)) {
 				weight[l.name]++
-				most = max(most, weight[l.name])
+				heaviest = max(heaviest, weight[l.name])
 				break
 			}
 		}
 	}
 	manifest := func(l language) bool { return slices.ContainsFunc(t.files, l.manifest) }
-	mostly := func(l language) bool { return weight[l.name] == most }
+	mostly := func(l language) bool { return weight[l.name] == heaviest }
 	present := list.Filter(languages, func(l language) bool { return manifest(l) || weight[l.name] > 0 && len(l.manifests) == 0 && l.alone })
-	if most > 0 && !slices.ContainsFunc(present, manifest) && !slices.ContainsFunc(present, mostly) {
+	if heaviest > 0 && !slices.ContainsFunc(present, manifest) && !slices.ContainsFunc(present, mostly) {
 		l, _ := list.First(languages, mostly)
 		l.look = l.bare
 		present = append(present, l)

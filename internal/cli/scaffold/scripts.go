@@ -27,11 +27,11 @@ func (t tree) makefile() (r Repository) {
 		r.Protect = []string{name} // otherwise a loop could change it to get a better number
 	}
 	targets := list.Set(list.Map(makeTarget().FindAllStringSubmatch(text, -1), func(m []string) string { return m[1] }))
-	has := func(name string) bool { return targets[name] }
-	if name, tests := list.First([]string{"test", "check"}, has); tests {
+	hasTarget := func(name string) bool { return targets[name] }
+	if name, tests := list.First([]string{"test", "check"}, hasTarget); tests {
 		r.Test = "make " + name
 	}
-	for _, name := range list.Filter([]string{"lint", "vet"}, has) {
+	for _, name := range list.Filter([]string{"lint", "vet"}, hasTarget) {
 		lacks := t.lacks("make " + name)
 		if lacks == "" {
 			r.Check = "make " + name
@@ -39,7 +39,7 @@ func (t tree) makefile() (r Repository) {
 		}
 		t.miss(absent(lacks) + ", so the check is not make " + name) // a loop can work without a check, but not with one that always fails
 	}
-	if name, benches := list.First([]string{"bench", "benchmark", "measure"}, has); benches {
+	if name, benches := list.First([]string{"bench", "benchmark", "measure"}, hasTarget); benches {
 		r.Metric = benchmark("Improve what the benchmark measures", "make --silent "+name, "the target "+name+" of the Makefile"+numberLast)
 	}
 	return r
@@ -58,16 +58,16 @@ var shebang = lazyregexp.New(`^#! ?(?:/usr/bin/env +|/\S*/)([a-z]+)[\d.]*\s`)
 
 // runs returns the command that runs a script, by its extension or else its first line; "" for any other file.
 func (t tree) runs(name string) string {
-	by := strings.TrimPrefix(path.Ext(name), ".")
-	if by == "" {
+	interpreter := strings.TrimPrefix(path.Ext(name), ".")
+	if interpreter == "" {
 		if m := shebang().FindStringSubmatch(t.read(name)); m != nil {
-			by = m[1]
+			interpreter = m[1]
 		}
 	}
 	program := map[string][]string{
 		"sh": {"sh"}, "bash": {"bash"}, "py": {"python", "python3"}, "python": {"python", "python3"}, "js": {"node"}, "node": {"node"}, "rb": {"ruby"}, "ruby": {"ruby"},
 		"lua": {"lua", "lua5.4", "lua5.3", "lua5.1", "luajit"}, "pl": {"perl"}, "perl": {"perl"}, "php": {"php"},
-	}[by]
+	}[interpreter]
 	if program == nil {
 		return ""
 	}
@@ -90,8 +90,8 @@ func (t tree) testScript() string {
 // shell describes scripts of a shell. Many have no extension.
 func shell(t tree) Repository {
 	r := Repository{Scope: t.under("bin", "lib", "libexec", "src"), Protect: t.under("test", "tests")}
-	var root []string                  // scripts at the root that are the code only if nothing else is
-	tests, most := map[string]int{}, 0 // tests by the folder at the root
+	var root []string                     // scripts at the root that are the code only if nothing else is
+	tests, maximum := map[string]int{}, 0 // tests by the folder at the root
 	for _, name := range t.files {
 		switch ext := path.Ext(name); {
 		case ext == ".bats":
@@ -100,8 +100,8 @@ func shell(t tree) Repository {
 			if !below || !folder().MatchString(top) {
 				top = "."
 			}
-			if tests[top]++; r.Test == "" || tests[top] > most {
-				r.Test, most = "bats --recursive "+top, tests[top]
+			if tests[top]++; r.Test == "" || tests[top] > maximum {
+				r.Test, maximum = "bats --recursive "+top, tests[top]
 			}
 		case strings.Contains(name, "/") || testNames().MatchString(name) || measures().MatchString(name):
 		case strings.HasSuffix(name, "_test.sh"):

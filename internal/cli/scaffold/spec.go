@@ -77,8 +77,8 @@ func quote(s string, deep int) string {
 }
 
 // quoteAll writes texts as the YAML list after a key, as Prettier does: on one line if there is room.
-func quoteAll(all []string, deep int) string {
-	quoted := list.Map(all, func(s string) string { return string(must.Have(json.Marshal(s))) }) // a text
+func quoteAll(values []string, deep int) string {
+	quoted := list.Map(values, func(s string) string { return string(must.Have(json.Marshal(s))) }) // a text
 	indent := strings.Repeat("  ", deep+1)
 	if line := strings.Join(quoted, ", "); len(indent)+len(`protect: []`)+len(line) <= 82 {
 		return " [" + line + "]"

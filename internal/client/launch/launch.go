@@ -46,8 +46,8 @@ func Of(id, branch string, sp spec.Spec) Start {
 	goal, _, _ := strings.Cut(strings.TrimSpace(sp.Goal), "\n")
 	return Start{
 		ID:      id,
-		Summary: fitting(maxSummary, 200, func(most int) string { return markdown.Text(loop.Clip(goal, most)) }),
-		Details: fitting(maxDetails, 400, func(most int) string { return details(id, sp, most) }),
+		Summary: fitting(maxSummary, 200, func(limit int) string { return markdown.Text(loop.Clip(goal, limit)) }),
+		Details: fitting(maxDetails, 400, func(limit int) string { return details(id, sp, limit) }),
 		Memo:    map[string]any{MemoGoal: loop.Clip(goal, 500), MemoBranch: branch, MemoStartedBy: sp.Session["user"], MemoRepo: sp.Repo.Address()},
 	}
 }
@@ -56,20 +56,20 @@ func Of(id, branch string, sp spec.Spec) Start {
 const StewardGoal = "supervises the loops of its project"
 
 // OfSteward returns how the steward of a charter starts. by is the person who starts it.
-func OfSteward(c charter.Charter, by string) Start {
+func OfSteward(c charter.Charter, author string) Start {
 	return Start{
 		ID: c.Name, Summary: StewardGoal,
-		Details: fitting(maxDetails, 400, func(most int) string {
+		Details: fitting(maxDetails, 400, func(limit int) string {
 			var w table
 			fmt.Fprintf(&w, "Takes tasks, plans them, runs loops for them and asks people.\n\n| | |\n|---|---|\n")
-			w.row("repository", c.Repo.Address(), most)
-			w.row("base", c.Repo.Base, most)
-			w.row("governance", strings.Join(c.Governance, ", "), most)
-			w.row("started by", by, most)
+			w.row("repository", c.Repo.Address(), limit)
+			w.row("base", c.Repo.Base, limit)
+			w.row("governance", strings.Join(c.Governance, ", "), limit)
+			w.row("started by", author, limit)
 			fmt.Fprintf(&w, "\nSee it with `pawl steward show %[1]s`, submit a task with `pawl steward submit %[1]s FILE`.\n", c.Name)
 			return w.String()
 		}),
-		Memo: map[string]any{MemoGoal: StewardGoal, MemoStartedBy: by, MemoRepo: c.Repo.Address()},
+		Memo: map[string]any{MemoGoal: StewardGoal, MemoStartedBy: author, MemoRepo: c.Repo.Address()},
 	}
 }
 
@@ -113,7 +113,7 @@ func ID(sp spec.Spec, asked, suffix string) (string, error) {
 }
 
 // Folder returns the name of a repository's folder as the beginning of an ID, or other if the name can't be one.
-func Folder(repo spec.Repo, other string) string {
+func Folder(repo spec.Repo, fallback string) string {
 	folder := strings.Map(func(r rune) rune {
 		switch {
 		case r < ' ' || r == 0x7f:
@@ -124,24 +124,24 @@ func Folder(repo spec.Repo, other string) string {
 		return r
 	}, strings.TrimSuffix(strings.ToValidUTF8(path.Base(repo.Address()), ""), ".git"))
 	folder = strings.TrimLeft(strings.TrimSpace(folder), "-./\\")
-	folder = cmp.Or(folder, other)
+	folder = cmp.Or(folder, fallback)
 	return strings.TrimSpace(loop.Clip(folder, 60))
 }
 
 // fitting returns a text that fits limit when it is encoded: it halves most until the text does.
-func fitting(limit, most int, text func(most int) string) string {
-	for ; ; most /= 2 {
-		if encoded, err := json.Marshal(text(most)); err == nil && len(encoded) <= limit || most < 2 {
-			return text(most)
+func fitting(limit, maximum int, text func(limit int) string) string {
+	for ; ; maximum /= 2 {
+		if encoded, err := json.Marshal(text(maximum)); err == nil && len(encoded) <= limit || maximum < 2 {
+			return text(maximum)
 		}
 	}
 }
 
 // details returns what was asked for, as Markdown, which needs no worker. The current details show what the loop does.
-func details(id string, sp spec.Spec, most int) string {
+func details(id string, sp spec.Spec, limit int) string {
 	var w table
-	fmt.Fprintf(&w, "%s\n\n| | |\n|---|---|\n", markdown.Block(loop.Clip(strings.TrimSpace(sp.Goal), 4*most)))
-	row := func(name, value string) { w.row(name, value, most) }
+	fmt.Fprintf(&w, "%s\n\n| | |\n|---|---|\n", markdown.Block(loop.Clip(strings.TrimSpace(sp.Goal), 4*limit)))
+	row := func(name, value string) { w.row(name, value, limit) }
 	row("kind", sp.Kind)
 	row("repository", sp.Repo.Address())
 	row("base", sp.Repo.Base)
@@ -152,8 +152,8 @@ func details(id string, sp spec.Spec, most int) string {
 	row("started by", sp.Session["user"])
 	if steward := sp.Session[spec.SessionSteward]; steward != "" {
 		plan := sp.Session[spec.SessionPlan] // the UI would cut the table off behind a whole hash
-		by := strings.Replace(rules.Approver(sp), plan, plan[:min(len(plan), 16)], 1)
-		row("for", "the task "+sp.Session[spec.SessionTask]+" of "+by+" (as its session says, nobody has checked it)")
+		approver := strings.Replace(rules.Approver(sp), plan, plan[:min(len(plan), 16)], 1)
+		row("for", "the task "+sp.Session[spec.SessionTask]+" of "+approver+" (as its session says, nobody has checked it)")
 	}
 	row("from", strings.TrimPrefix(sp.Session["host"]+":"+sp.Session["cwd"], ":"))
 	fmt.Fprintf(&w, "\nFollow it with %s and %s.\n", markdown.Code(shell.Join("pawl", "show", id)), markdown.Code(shell.Join("pawl", "log", "-f", id)))
@@ -175,8 +175,8 @@ func called(a spec.Agent) string {
 // table is Markdown with a table of two columns.
 type table struct{ strings.Builder }
 
-func (t *table) row(name, value string, most int) {
+func (t *table) row(name, value string, limit int) {
 	if value != "" {
-		fmt.Fprintf(t, "| %s | %s |\n", name, markdown.Text(loop.Clip(value, most)))
+		fmt.Fprintf(t, "| %s | %s |\n", name, markdown.Text(loop.Clip(value, limit)))
 	}
 }
