@@ -14,8 +14,8 @@ import (
 
 // ReadChild returns the state of a child loop: from the loop itself, else from the ledger on this host. An error
 // means that neither could be asked now; the activity is tried again.
-func (a *Stewards) ReadChild(ctx context.Context, in api.ReadChild) (api.ChildRead, error) {
-	snapshot, err := loopsOf(ctx, a.Machine).Snapshot(ctx, in.Loop)
+func (a *Stewards) ReadChild(ctx context.Context, input api.ReadChild) (api.ChildRead, error) {
+	snapshot, err := loopsOf(ctx, a.Machine).Snapshot(ctx, input.Loop)
 	if fault.CodeOf(err) == fault.LoopNotFound {
 		return api.ChildRead{}, nil
 	}

@@ -35,11 +35,11 @@ func (p *planning) estimate(ctx context.Context, plan task.Plan) (task.Cost, err
 		if err != nil {
 			continue // the ledger was cleaned away
 		}
-		of, err := costs(ctx, p.Workspace, s, head, kinds)
+		usages, err := costs(ctx, p.Workspace, s, head, kinds)
 		if err != nil {
 			return task.Cost{}, err
 		}
-		past = append(past, of...)
+		past = append(past, usages...)
 	}
 	if len(kinds) == 1 {
 		loops, err := pastLoops(ctx, p.Workspace, kinds[0])
@@ -60,7 +60,7 @@ func kindsOf(steps []task.Step) (kinds []string) {
 
 // costs returns the costs of a steward's tasks that were done in steps of those kinds, from its ledger at head. The
 // PLAN.md of a finished task says which steps it had.
-func costs(ctx context.Context, ws *workspace.Workspace, s steward.State, head string, kinds []string) (all []task.Usage, err error) {
+func costs(ctx context.Context, ws *workspace.Workspace, s steward.State, head string, kinds []string) (usages []task.Usage, err error) {
 	done := slices.DeleteFunc(slices.Clone(s.Tasks), func(t steward.Task) bool { return t.Outcome != steward.Done || t.Plan == nil })
 	names := list.Map(done, func(t steward.Task) string { return ledger.TaskPlanFile(t.ID) })
 	if len(names) == 0 {
@@ -72,19 +72,19 @@ func costs(ctx context.Context, ws *workspace.Workspace, s steward.State, head s
 	}
 	for i, t := range done {
 		if plan, err := task.ParsePlan(files[names[i]]); err == nil && slices.Equal(kindsOf(plan.Steps), kinds) {
-			all = append(all, t.Cost)
+			usages = append(usages, t.Cost)
 		}
 	}
-	return all, nil
+	return usages, nil
 }
 
 // closed returns the heads of the ledgers in this store that have ended on this host, the last one first.
-func closed(ctx context.Context, ws *workspace.Workspace, which func(hostrecord.Record) bool) (heads []string, err error) {
+func closed(ctx context.Context, ws *workspace.Workspace, matches func(hostrecord.Record) bool) (heads []string, err error) {
 	records, err := hostrecord.List(ws.Machine.Home)
 	if err != nil {
 		return nil, fmt.Errorf("listing this host's loops: %w", err)
 	}
-	records = slices.DeleteFunc(records, func(r hostrecord.Record) bool { return r.Store != ws.Store || !r.Closed || !which(r) })
+	records = slices.DeleteFunc(records, func(r hostrecord.Record) bool { return r.Store != ws.Store || !r.Closed || !matches(r) })
 	slices.SortFunc(records, func(a, b hostrecord.Record) int { return b.ClosedAt.Compare(a.ClosedAt) })
 	for _, r := range records[:min(len(records), maxPast)] {
 		head, err := ws.Objects.Ref(ctx, r.Ledger)
@@ -96,7 +96,7 @@ func closed(ctx context.Context, ws *workspace.Workspace, which func(hostrecord.
 }
 
 // pastLoops returns the costs of this host's loops of a kind in this repository that no steward started.
-func pastLoops(ctx context.Context, ws *workspace.Workspace, kind string) (all []task.Usage, err error) {
+func pastLoops(ctx context.Context, ws *workspace.Workspace, kind string) (usages []task.Usage, err error) {
 	heads, err := closed(ctx, ws, func(r hostrecord.Record) bool { return !r.Steward() })
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func pastLoops(ctx context.Context, ws *workspace.Workspace, kind string) (all [
 		if c, err := book.Contract(ctx, head); err != nil || c.Spec.Session["steward"] != "" {
 			continue
 		}
-		all = append(all, s.Usage.OfTask())
+		usages = append(usages, s.Usage.OfTask())
 	}
-	return all, nil
+	return usages, nil
 }

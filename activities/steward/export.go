@@ -70,7 +70,7 @@ func ownsFolder(ws *workspace.Workspace) (bool, error) {
 		if owner == ws.Ref {
 			return true, nil
 		}
-		if other, err := hostrecord.Read(ws.Machine.Home, owner); err == nil && !other.Closed && other.Store == ws.Store {
+		if record, err := hostrecord.Read(ws.Machine.Home, owner); err == nil && !record.Closed && record.Store == ws.Store {
 			return false, nil
 		}
 	}
@@ -110,7 +110,7 @@ func noted(ws *workspace.Workspace) (names []string, err error) {
 		return nil, err
 	}
 	for _, file := range files {
-		if name, is := strings.CutSuffix(strings.ReplaceAll(file.Name(), ",", "/"), ".json"); is && name != ownerNote {
+		if name, ok := strings.CutSuffix(strings.ReplaceAll(file.Name(), ",", "/"), ".json"); ok && name != ownerNote {
 			names = append(names, name)
 		}
 	}
@@ -119,17 +119,17 @@ func noted(ws *workspace.Workspace) (names []string, err error) {
 
 // exportArtifacts writes the artifacts of an entry into the project's folder. It returns the drift that it found
 // there, and the drift that has passed.
-func exportArtifacts(ctx context.Context, ws *workspace.Workspace, in api.RecordTasks, head string) (drift, well []task.Drift, err error) {
+func exportArtifacts(ctx context.Context, ws *workspace.Workspace, input api.RecordTasks, head string) (drift, healed []task.Drift, err error) {
 	names := []string{ledger.StatusFile}
-	if in.Milestone {
+	if input.Milestone {
 		names = append(names, ledger.LastKnownFile)
 	}
-	for _, e := range in.Events {
+	for _, e := range input.Events {
 		if e.Type == loop.PlanMade {
 			names = append(names, ledger.TaskPlanFile(e.Task))
 		}
 	}
-	answered := answersOf(in.Events)
+	answered := answersOf(input.Events)
 	for name := range answered {
 		if name != userrepo.FolderName { // the folder itself is not a file of the ledger
 			names = append(names, name)
@@ -152,7 +152,7 @@ func exportArtifacts(ctx context.Context, ws *workspace.Workspace, in api.Record
 		}
 	}
 	folder, err := folder(ctx, ws)
-	if pre, is := errors.AsType[*userrepo.Precondition](err); is {
+	if pre, ok := errors.AsType[*userrepo.Precondition](err); ok {
 		return []task.Drift{driftOf(userrepo.FolderName, pre.What, "", "")}, nil, nil
 	}
 	switch {
@@ -175,11 +175,11 @@ func exportArtifacts(ctx context.Context, ws *workspace.Workspace, in api.Record
 		said := answered[userrepo.FolderName]
 		switch {
 		case said.choice == steward.Restore:
-			all, err := ws.Objects.ReadLedger(ctx, head, missing...)
+			contents, err := ws.Objects.ReadLedger(ctx, head, missing...)
 			if err != nil {
 				return nil, nil, fmt.Errorf("reading what is to be restored: %w", err)
 			}
-			for name, content := range all {
+			for name, content := range contents {
 				files[name], answered[name] = content, answer{driftOf(name, "", userrepo.Absent, ""), steward.Restore}
 			}
 			names = slices.Sorted(maps.Keys(files))
@@ -192,8 +192,8 @@ func exportArtifacts(ctx context.Context, ws *workspace.Workspace, in api.Record
 		}
 	}
 	for _, name := range names {
-		content, has := files[name]
-		if !has {
+		content, ok := files[name]
+		if !ok {
 			continue
 		}
 		d, err := exportFile(ws, folder, name, content, answered[name])
@@ -206,9 +206,9 @@ func exportArtifacts(ctx context.Context, ws *workspace.Workspace, in api.Record
 	}
 	state, err := ws.StewardBook.State(ctx, head)
 	if err == nil {
-		well, err = wellAgain(ws, folder, state)
+		healed, err = wellAgain(ws, folder, state)
 	}
-	return drift, well, err
+	return drift, healed, err
 }
 
 // gone returns the files that pawl wrote into the folder, if all of them were deleted, and one drift about all: then
@@ -254,7 +254,7 @@ func keepAway(ws *workspace.Workspace, names []string, contents map[string][]byt
 		}
 		n.Kept = new(userrepo.Absent)
 		n.Written = slices.DeleteFunc(n.Written, func(digest string) bool { return digest == userrepo.Absent })
-		if content, has := contents[name]; has && len(n.Written) == 0 {
+		if content, ok := contents[name]; ok && len(n.Written) == 0 {
 			n.Written = []string{ledger.HashOf(content)}
 		}
 		if err := setNote(ws, name, n); err != nil {
@@ -274,10 +274,10 @@ func letBack(ws *workspace.Workspace) error {
 
 // wellAgain returns the artifacts that were found changed, or that a person kept so, and that are now again as pawl wrote
 // them. For those that nobody has answered yet, it also returns the ones that are as a person kept them before.
-func wellAgain(ws *workspace.Workspace, folder *userrepo.Folder, state steward.State) (well []task.Drift, err error) {
+func wellAgain(ws *workspace.Workspace, folder *userrepo.Folder, state steward.State) (healed []task.Drift, err error) {
 	for i, d := range slices.Concat(state.Drift, state.Accepted) {
 		accepted := i >= len(state.Drift)
-		if d.Name != task.DriftArtifact || d.Well != "" || slices.ContainsFunc(well, func(known task.Drift) bool { return known.What == d.What }) {
+		if d.Name != task.DriftArtifact || d.Well != "" || slices.ContainsFunc(healed, func(drift task.Drift) bool { return drift.What == d.What }) {
 			continue
 		}
 		path, how := folder.Path, "can be used again"
@@ -301,9 +301,9 @@ func wellAgain(ws *workspace.Workspace, folder *userrepo.Folder, state steward.S
 		} else if accepted && d.Theirs != "" { // a deleted folder, whose files have answers of their own
 			continue
 		}
-		well = append(well, driftOf(d.What, path+" "+how, "", ""))
+		healed = append(healed, driftOf(d.What, path+" "+how, "", ""))
 	}
-	return well, nil
+	return healed, nil
 }
 
 // answer is a person's answer about a changed artifact.

@@ -34,59 +34,59 @@ type Stewards struct{ *open.Opener }
 
 // OpenSteward opens a steward on this host: P0, the store with the project's head, the charter for the ledger, and the
 // project's .pawl folder (S7). A retry finds what an earlier attempt made.
-func (a *Stewards) OpenSteward(ctx context.Context, in api.OpenSteward) (api.StewardOpened[steward.State], error) {
-	var none api.StewardOpened[steward.State]
+func (a *Stewards) OpenSteward(ctx context.Context, input api.OpenSteward) (api.StewardOpened[steward.State], error) {
+	var zero api.StewardOpened[steward.State]
 	o := open.Request{
-		Wanted: in.Charter.Repo, From: in.Ledger,
+		Wanted: input.Charter.Repo, From: input.Ledger,
 		Record: hostrecord.Record{
-			Loop: in.Steward, Kind: kind.Steward.Name, FirstRun: in.FirstRun, Namespace: a.Namespace,
-			Remote: in.Charter.Repo.Remote(), Sandbox: in.Charter.Sandbox(),
+			Loop: input.Steward, Kind: kind.Steward.Name, FirstRun: input.FirstRun, Namespace: a.Namespace,
+			Remote: input.Charter.Repo.Remote(), Sandbox: input.Charter.Sandbox(),
 		},
 		// A steward lives for years, so it starts with these: they only keep its tasks from beginning.
 		Tolerates: []string{userrepo.DirtyTree, userrepo.UnmergedTree, userrepo.StaleLock},
 	}
 	done, err := a.Announce(o)
 	if err != nil {
-		return none, err
+		return zero, err
 	}
 	defer done()
 	var ws *workspace.Workspace
 	var base string
 	var state *steward.State
-	if in.Ledger != "" {
+	if input.Ledger != "" {
 		ws, state, err = a.resumeSteward(ctx, o)
 		if err == nil {
 			base = state.Base
 		}
-	} else if err = without(in.Charter); err == nil {
+	} else if err = without(input.Charter); err == nil {
 		ws, base, err = a.Begin(ctx, o)
 	}
 	if err != nil {
-		return none, err
+		return zero, err
 	}
 	site, err := open.Site(ctx, ws)
 	if err != nil {
-		return none, err
+		return zero, err
 	}
 	out := api.StewardOpened[steward.State]{Site: site, Repo: ws.Repo, Base: base, Onto: ws.Onto, State: state}
-	if in.Ledger == "" {
+	if input.Ledger == "" {
 		if out.Known, err = doneBefore(ctx, ws); err != nil {
-			return none, err
+			return zero, err
 		}
 	}
-	if out.Charter, err = keepCharter(ws, in.Charter); err != nil {
-		return none, err
+	if out.Charter, err = keepCharter(ws, input.Charter); err != nil {
+		return zero, err
 	}
 	if _, err := ws.Environment(); err != nil {
-		return none, err
+		return zero, err
 	}
 	crashpoint.At("steward.chartered")
 	if out.Export, out.Warnings, err = export(ctx, ws); err != nil {
-		return none, err
+		return zero, err
 	}
-	taken, err := a.setSchedules(ctx, in.Charter)
+	taken, err := a.setSchedules(ctx, input.Charter)
 	if err != nil {
-		return none, err
+		return zero, err
 	}
 	out.Warnings = append(out.Warnings, taken...)
 	crashpoint.At("open.after")
@@ -100,7 +100,7 @@ func doneBefore(ctx context.Context, ws *workspace.Workspace) ([]task.Known, err
 	if err != nil {
 		return nil, fmt.Errorf("listing this host's stewards: %w", err)
 	}
-	var known []task.Known
+	var tasks []task.Known
 	for _, r := range records {
 		earlier := r.Steward() && r.Loop == ws.Loop && r.Store == ws.Store && r.Ref != ws.Ref
 		if !earlier {
@@ -115,10 +115,10 @@ func doneBefore(ctx context.Context, ws *workspace.Workspace) ([]task.Known, err
 			return nil, ctx.Err()
 		}
 		if err == nil {
-			known = append(known, s.Known...)
+			tasks = append(tasks, s.Known...)
 		}
 	}
-	return steward.DoneBefore(known), nil
+	return steward.DoneBefore(tasks), nil
 }
 
 // setSchedules makes the schedules of a charter in Temporal (S5): whoever starts the steward, and on whatever engine it
@@ -234,7 +234,7 @@ func folder(ctx context.Context, ws *workspace.Workspace) (*userrepo.Folder, err
 	}
 	defer repo.Close()
 	if n, err := note(ws, userrepo.FolderName); err != nil || n.Kept != nil {
-		if has, failed := userrepo.HasFolder(repo); err != nil || failed != nil || !has {
+		if ok, failed := userrepo.HasFolder(repo); err != nil || failed != nil || !ok {
 			return nil, errors.Join(err, failed)
 		}
 	}

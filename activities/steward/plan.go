@@ -43,9 +43,9 @@ import (
 // PlanTask plans a task and assesses it (S3). It reads the task, the governance files and the project's head. Unless
 // the task brings its own steps, it asks the planner, on the steward's desk. Then it checks the plan against the
 // charter. Problems of the plan, and reasons why it can't begin, are results.
-func (a *Stewards) PlanTask(ctx context.Context, in api.PlanTask) (api.TaskPlanned, error) {
-	out, err := command.Do(ctx, a.Runner, in.Step, func(ctx context.Context, w *command.Work) (api.TaskPlanned, error) {
-		p := planning{Work: w, in: in}
+func (a *Stewards) PlanTask(ctx context.Context, input api.PlanTask) (api.TaskPlanned, error) {
+	out, err := command.Do(ctx, a.Runner, input.Step, func(ctx context.Context, w *command.Work) (api.TaskPlanned, error) {
+		p := planning{Work: w, in: input}
 		err := p.plan(ctx)
 		return p.out, err
 	})
@@ -78,7 +78,7 @@ func (p *planning) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text, by, err := p.text(ctx, governance)
+	text, author, err := p.text(ctx, governance)
 	if err != nil || text == nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (p *planning) plan(ctx context.Context) error {
 		p.out.Problems = problemsOf(err)
 		return nil
 	}
-	plan.By = by
+	plan.By = author
 	if err := p.compose(ctx, plan); err != nil {
 		return err
 	}
@@ -176,18 +176,18 @@ func (p *planning) governance(ctx context.Context) (texts []prompt.Text, err err
 
 // governing returns the governance files of a project, and the SHA-256 of their names and contents.
 func governing(c charter.Charter, files []store.TreeEntry) (among []store.TreeEntry, hash string) {
-	var all strings.Builder
+	var builder strings.Builder
 	for _, f := range files {
 		if spec.MatchAny(c.Governance, f.Path) && f.Mode != "160000" {
 			among = append(among, f)
-			fmt.Fprintf(&all, "%s\x00%s\n", f.Path, f.Blob)
+			fmt.Fprintf(&builder, "%s\x00%s\n", f.Path, f.Blob)
 		}
 	}
-	return among, ledger.HashOf([]byte(all.String()))
+	return among, ledger.HashOf([]byte(builder.String()))
 }
 
 // text returns PLAN.md and who made it: the task, or the planner. It returns nil if there is no plan.
-func (p *planning) text(ctx context.Context, governance []prompt.Text) (text []byte, by string, err error) {
+func (p *planning) text(ctx context.Context, governance []prompt.Text) (text []byte, author string, err error) {
 	if p.in.Again != "" {
 		return p.again(ctx)
 	}
@@ -195,17 +195,17 @@ func (p *planning) text(ctx context.Context, governance []prompt.Text) (text []b
 		text, err = task.RenderPlan(p.task)
 		return text, "task", err
 	}
-	own, asks := p.in.Charter.Planner()
-	if !asks {
+	planner, mustAsk := p.in.Charter.Planner()
+	if !mustAsk {
 		p.out.Problems = append(p.out.Problems, "the task brings no steps, and the steward has no planner: give the task a plan or a spec, or set agent.roles.planner")
 		return nil, "", nil
 	}
-	text, err = p.ask(ctx, own, governance)
+	text, err = p.ask(ctx, planner, governance)
 	return text, "planner", err
 }
 
 // again returns the plan that the task already has.
-func (p *planning) again(ctx context.Context) (text []byte, by string, err error) {
+func (p *planning) again(ctx context.Context) (text []byte, author string, err error) {
 	name := ledger.TaskPlanFile(p.task.ID)
 	files, err := p.Workspace.Objects.ReadLedger(ctx, p.in.Ledger, name)
 	if err != nil {
@@ -219,7 +219,7 @@ func (p *planning) again(ctx context.Context) (text []byte, by string, err error
 }
 
 // ask lets the planner make the plan, on the desk. Its changes on the desk are thrown away.
-func (p *planning) ask(ctx context.Context, own spec.Agent, governance []prompt.Text) (text []byte, err error) {
+func (p *planning) ask(ctx context.Context, planner spec.Agent, governance []prompt.Text) (text []byte, err error) {
 	ws := p.Workspace
 	done, interrupted := ws.Planning(ctx)
 	if interrupted != nil {
@@ -229,11 +229,11 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []prompt.
 	defer done()
 	p.in.Head = p.out.Base
 	p.Work.In.Head = p.out.Base
-	agentAdapter, built := adapter.Lookup(own.Use)
+	agentAdapter, built := adapter.Lookup(planner.Use)
 	if !built {
-		return nil, workspace.Refuse(fault.New(fault.InvalidSpec, "this version knows no agent %q", own.Use))
+		return nil, workspace.Refuse(fault.New(fault.InvalidSpec, "this version knows no agent %q", planner.Use))
 	}
-	if missing := lacks(own); missing != "" {
+	if missing := lacks(planner); missing != "" {
 		p.out.Blockers = append(p.out.Blockers, missing)
 		return nil, nil
 	}
@@ -259,7 +259,7 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []prompt.
 	if p.in.CostUSD != nil {
 		budget = map[loop.Resource]metric.Decimal{loop.CostUSD: *p.in.CostUSD}
 	}
-	if err := e.Instruct(agentAdapter, adapter.Call{Agent: own, Tools: defaults.Approvals.Tools, Budget: budget}, &command, defaults.Sandbox.Agents, tell,
+	if err := e.Instruct(agentAdapter, adapter.Call{Agent: planner, Tools: defaults.Approvals.Tools, Budget: budget}, &command, defaults.Sandbox.Agents, tell,
 		"PAWL_LOOP="+ws.Loop, "PAWL_KIND="+kind.Steward.Name, "PAWL_ROLE="+spec.RolePlanner, "PAWL_PHASE="+string(task.Planning),
 		"PAWL_ITERATION="+strconv.Itoa(p.in.Key.Iteration), "PAWL_ATTEMPT=1", "PAWL_TASK="+p.task.ID, "PAWL_PLAN="+plan); err != nil {
 		return nil, err
@@ -303,8 +303,8 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []prompt.
 // unfenced returns a plan without the Markdown fence around it, if there is one.
 func unfenced(text string) []byte {
 	text = strings.TrimSpace(text)
-	if rest, is := strings.CutPrefix(text, "```"); is {
-		if _, body, more := strings.Cut(rest, "\n"); more {
+	if rest, ok := strings.CutPrefix(text, "```"); ok {
+		if _, body, ok := strings.Cut(rest, "\n"); ok {
 			text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(body), "```"))
 		}
 	}
@@ -323,14 +323,14 @@ func (p *planning) compose(ctx context.Context, plan task.Plan) error {
 			Base: p.out.Base, Onto: p.Workspace.Onto, Last: slices.Contains(last, st.ID), CostUSD: c.Limits.CostUSD,
 		})
 		if err != nil {
-			for _, what := range problemsOf(err) {
-				wrong(what)
+			for _, problem := range problemsOf(err) {
+				wrong(problem)
 			}
 			continue
 		}
 		for _, command := range risk.Commands(s) {
-			if ok, why := risk.Allowed(c, command); !ok {
-				wrong(fmt.Sprintf("the command `%s` may not be used: %s", loop.Clip(command, steward.LongCommand), why))
+			if ok, reason := risk.Allowed(c, command); !ok {
+				wrong(fmt.Sprintf("the command `%s` may not be used: %s", loop.Clip(command, steward.LongCommand), reason))
 			}
 		}
 		d, err := contract.Draw(ctx, p.Workspace, s, p.out.Base)
@@ -340,14 +340,14 @@ func (p *planning) compose(ctx context.Context, plan task.Plan) error {
 		if f := d.Closed(p.Workspace, s); f != nil {
 			wrong(f.What)
 		}
-		missing := list.Map(s.Agent.All(), func(own spec.Keyed) string { return lacks(own.Agent) })
+		missing := list.Map(s.Agent.All(), func(keyed spec.Keyed) string { return lacks(keyed.Agent) })
 		tools, err := p.missing(s)
 		if err != nil {
 			return err
 		}
-		for _, what := range append(missing, tools...) {
-			if what != "" && !slices.Contains(p.out.Blockers, what) {
-				p.out.Blockers = append(p.out.Blockers, what)
+		for _, item := range append(missing, tools...) {
+			if item != "" && !slices.Contains(p.out.Blockers, item) {
+				p.out.Blockers = append(p.out.Blockers, item)
 			}
 		}
 		p.specs = append(p.specs, s)
@@ -356,7 +356,7 @@ func (p *planning) compose(ctx context.Context, plan task.Plan) error {
 }
 
 // missing names the programs of a loop's commands that this host lacks, if the loops run here.
-func (p *planning) missing(s spec.Spec) (all []string, err error) {
+func (p *planning) missing(s spec.Spec) (names []string, err error) {
 	if p.Workspace.Remote {
 		return nil, nil
 	}
@@ -368,18 +368,18 @@ func (p *planning) missing(s spec.Spec) (all []string, err error) {
 	for _, c := range commands {
 		for _, name := range evaluator.NeedsOf(c.Command).Programs {
 			if workspace.LookUp(env, name) == "" {
-				all = append(all, fmt.Sprintf("%s.command needs %s, which is not on the PATH of this host's worker: `%s`", c.Check, git.Quote(name), loop.Clip(c.Command, steward.LongCommand)))
+				names = append(names, fmt.Sprintf("%s.command needs %s, which is not on the PATH of this host's worker: `%s`", c.Check, git.Quote(name), loop.Clip(c.Command, steward.LongCommand)))
 			}
 		}
 	}
-	return all, err
+	return names, err
 }
 
 // lacks returns a text if the program of an agent is not on this host, else "".
-func lacks(own spec.Agent) string {
-	name := own.Use
+func lacks(agent spec.Agent) string {
+	name := agent.Use
 	if name == spec.UseCommand {
-		argv := own.Command.List
+		argv := agent.Command.List
 		if len(argv) == 0 || strings.Contains(argv[0], "/") {
 			return "" // shell code, or a path within the tree
 		}
@@ -393,19 +393,19 @@ func lacks(own spec.Agent) string {
 
 // block adds what keeps the plan from beginning: unfinished tasks before it, and running ones on the same files.
 func (p *planning) block() {
-	if own := p.state.Find(p.task.ID); own != nil {
-		for _, id := range own.After {
+	if t := p.state.Find(p.task.ID); t != nil {
+		for _, id := range t.After {
 			if t := p.state.Find(id); t != nil && t.Outcome != steward.Done {
 				p.out.Blockers = append(p.out.Blockers, fmt.Sprintf("it comes after the task %s, which is not done", id))
 			}
 		}
 	}
 	for _, claim := range p.in.Claims {
-		both := list.Filter(p.names, func(name string) bool {
+		shared := list.Filter(p.names, func(name string) bool {
 			return spec.MatchAny(claim.Scope, name) && slices.ContainsFunc(p.specs, func(s spec.Spec) bool { return s.Match(name) })
 		})
-		if len(both) > 0 {
-			p.out.Meets = append(p.out.Meets, api.Meeting{Task: claim.Task, On: git.QuoteSome(both)})
+		if len(shared) > 0 {
+			p.out.Meets = append(p.out.Meets, api.Meeting{Task: claim.Task, On: git.QuoteSome(shared)})
 		} else if glob := p.meets(claim.Scope); glob != "" {
 			p.out.Meets = append(p.out.Meets, api.Meeting{Task: claim.Task, On: "new files in " + git.Quote(glob)})
 		}

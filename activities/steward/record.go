@@ -25,45 +25,45 @@ import (
 
 // RecordTasks appends events to a steward's ledger, with the artifacts for people (S7), also in the project's .pawl
 // folder. A file that somebody changed there is drift, and is only overwritten if a person says so.
-func (a *Stewards) RecordTasks(ctx context.Context, in api.RecordTasks) (api.TasksRecorded, error) {
-	ws, err := a.Workspace(ctx, in.Ref)
+func (a *Stewards) RecordTasks(ctx context.Context, input api.RecordTasks) (api.TasksRecorded, error) {
+	ws, err := a.Workspace(ctx, input.Ref)
 	if err != nil {
 		return api.TasksRecorded{}, err
 	}
 	crashpoint.At("tasks.before")
 	var out api.TasksRecorded
-	if out.Appended, err = recordTasks(ctx, ws, in); err != nil {
+	if out.Appended, err = recordTasks(ctx, ws, input); err != nil {
 		return out, err
 	}
 	crashpoint.At("tasks.appended")
-	if out.PushRefused, err = restoreLedger(ctx, ws, in.Events, out.Ledger); err != nil {
+	if out.PushRefused, err = restoreLedger(ctx, ws, input.Events, out.Ledger); err != nil {
 		return out, err
 	}
 	switch {
 	case ws.Remote: // it was pushed with the append
-	case !in.Close:
+	case !input.Close:
 		ws.PushSoon(true)
 	default:
-		why, err := ws.Push(ctx)
+		reason, err := ws.Push(ctx)
 		if err != nil {
 			return out, err
 		}
-		out.PushRefused = cmp.Or(why, out.PushRefused)
+		out.PushRefused = cmp.Or(reason, out.PushRefused)
 	}
 	if out.PushRefused == "" {
 		out.PushRefused = ws.PopRefusal()
 	}
-	if out.Drift, out.Well, err = exportArtifacts(ctx, ws, in, out.Ledger); err != nil {
+	if out.Drift, out.Well, err = exportArtifacts(ctx, ws, input, out.Ledger); err != nil {
 		return out, err
 	}
 	crashpoint.At("tasks.exported")
 	out.Stop = ws.LoopStop()
-	if !in.Close && slices.ContainsFunc(in.Events, leadsToStep) {
+	if !input.Close && slices.ContainsFunc(input.Events, leadsToStep) {
 		if out.Governance, err = governance(ctx, ws, out.Ledger); err != nil {
 			return out, err
 		}
 	}
-	if in.Close {
+	if input.Close {
 		ws.EndProcesses()
 		if err := a.removeSchedules(ctx, ws, out.Ledger); err != nil {
 			return out, err
@@ -123,30 +123,30 @@ func governance(ctx context.Context, ws *workspace.Workspace, head string) (stri
 
 // project returns the project's head and the SHA-256 of its governance files, "" if the project can't be read now.
 // Planning and pushes report that where it matters.
-func project(ctx context.Context, ws *workspace.Workspace, c charter.Charter) (at, governance string, err error) {
+func project(ctx context.Context, ws *workspace.Workspace, c charter.Charter) (commit, governance string, err error) {
 	repo, err := ws.Repository()
 	if err == nil {
 		defer repo.Close()
-		at, err = userrepo.Fetch(ctx, ws.Objects, repo, ws.Onto)
+		commit, err = userrepo.Fetch(ctx, ws.Objects, repo, ws.Onto)
 	}
 	if err != nil {
 		return "", "", ctx.Err()
 	}
-	files, err := ws.Objects.Entries(ctx, at)
+	files, err := ws.Objects.Entries(ctx, commit)
 	if err != nil {
 		return "", "", fmt.Errorf("listing the project's files: %w", err)
 	}
 	_, governance = governing(c, files)
-	return at, governance, nil
+	return commit, governance, nil
 }
 
 // record appends on this host and, with a URL, in the shared repository.
-func recordTasks(ctx context.Context, ws *workspace.Workspace, in api.RecordTasks) (api.Appended, error) {
-	if len(in.Events) == 0 && in.Ledger != "" {
-		return api.Appended{Ledger: in.Ledger}, nil
+func recordTasks(ctx context.Context, ws *workspace.Workspace, input api.RecordTasks) (api.Appended, error) {
+	if len(input.Events) == 0 && input.Ledger != "" {
+		return api.Appended{Ledger: input.Ledger}, nil
 	}
 	var page ledger.Page[steward.State]
-	left, at, err := record.Transact(ctx, ws, in.Entry, store.Tx{}, func(left api.Entry, _ string) (store.Entry, error) {
+	left, commit, err := record.Transact(ctx, ws, input.Entry, store.Tx{}, func(left api.Entry, _ string) (store.Entry, error) {
 		files, folded, err := ws.StewardBook.Entry(ctx, left.Ledger, left.Events, func(hash string) ([]byte, error) { return text(ws, hash) })
 		if err != nil {
 			return store.Entry{}, err
@@ -157,7 +157,7 @@ func recordTasks(ctx context.Context, ws *workspace.Workspace, in api.RecordTask
 			return store.Entry{}, err
 		}
 		files[ledger.StatusFile] = statusfile.Status(folded.State, c)
-		if in.Milestone {
+		if input.Milestone {
 			files[ledger.LastKnownFile] = statusfile.LastKnown(folded.State, c)
 		}
 		return store.Entry{
@@ -169,18 +169,18 @@ func recordTasks(ctx context.Context, ws *workspace.Workspace, in api.RecordTask
 		return api.Appended{}, err
 	}
 	if len(left.Events) > 0 {
-		ws.StewardBook.Appended(at, page)
-		record.NoteHeads(ws, at, "")
+		ws.StewardBook.Appended(commit, page)
+		record.NoteHeads(ws, commit, "")
 		record.Observe(ctx, ws, left.Ledger, telemetry.Steward(page.State), left.Events)
 	}
 	switch {
-	case ws.Remote && in.Hasty:
+	case ws.Remote && input.Hasty:
 		err = ws.PublishBriefly(ctx, false)
 	case ws.Remote:
 		crashpoint.At("append.written")
 		err = ws.Publish(ctx, false)
 	}
-	return api.Appended{Ledger: at, Mended: record.MendedSince(ws, in.Events)}, err
+	return api.Appended{Ledger: commit, Mended: record.MendedSince(ws, input.Events)}, err
 }
 
 // charterAt returns the charter with that hash: the one that was kept for the next entry, else the one in the ledger.

@@ -32,13 +32,13 @@ import (
 // files for people, its loops in Temporal and their branches, and, if a remote is set, CI and the branch there. It
 // changes nothing. Each kind of difference has its own name. It also counts the slots that schedules have missed, and
 // runs the health checks (S5).
-func (a *Stewards) Validate(ctx context.Context, in api.Validate) (api.Validated, error) {
-	ws, err := a.Workspace(ctx, in.Ref)
+func (a *Stewards) Validate(ctx context.Context, input api.Validate) (api.Validated, error) {
+	ws, err := a.Workspace(ctx, input.Ref)
 	if err != nil {
 		return api.Validated{}, err
 	}
 	crashpoint.At("validate.before")
-	v := validation{ws: ws, in: in}
+	v := validation{ws: ws, in: input}
 	if err := v.twice(ctx, v.ledger, v.base, v.artifacts, v.children); err != nil {
 		return api.Validated{}, err
 	}
@@ -53,7 +53,7 @@ func (a *Stewards) Validate(ctx context.Context, in api.Validate) (api.Validated
 // twice makes checks, and makes them again if they find something. Only what both runs find counts: the steward and its
 // loops continue meanwhile, so a difference that is gone the second time was an entry that was half written.
 func (v *validation) twice(ctx context.Context, checks ...func(context.Context) error) error {
-	var before []task.Drift
+	var previous []task.Drift
 	for look := range 2 {
 		v.out.Drift, v.out.Well, v.lost, v.state = nil, nil, false, steward.State{}
 		for _, check := range checks {
@@ -63,10 +63,10 @@ func (v *validation) twice(ctx context.Context, checks ...func(context.Context) 
 		}
 		if look > 0 {
 			v.out.Drift = slices.DeleteFunc(v.out.Drift, func(d task.Drift) bool {
-				return !slices.ContainsFunc(before, func(b task.Drift) bool { return b.Name == d.Name && b.What == d.What && b.Theirs == d.Theirs })
+				return !slices.ContainsFunc(previous, func(b task.Drift) bool { return b.Name == d.Name && b.What == d.What && b.Theirs == d.Theirs })
 			})
 		}
-		if before = v.out.Drift; len(before) == 0 {
+		if previous = v.out.Drift; len(previous) == 0 {
 			break
 		}
 	}
@@ -82,15 +82,15 @@ type validation struct {
 	state steward.State
 }
 
-func (v *validation) found(name, what, theirs, ours, text string, args ...any) {
-	v.out.Drift = append(v.out.Drift, task.Drift{Name: name, What: what, Text: fmt.Sprintf(text, args...), Theirs: theirs, Ours: ours})
+func (v *validation) found(name, message, theirs, ours, text string, args ...any) {
+	v.out.Drift = append(v.out.Drift, task.Drift{Name: name, What: message, Text: fmt.Sprintf(text, args...), Theirs: theirs, Ours: ours})
 }
 
 // well records that there is no such difference, if there was one. Every check that can compare calls it or found.
-func (v *validation) well(name, what, text string, args ...any) {
-	known := func(d task.Drift) bool { return d.Name == name && d.What == what }
-	if slices.ContainsFunc(v.state.Drift, known) || slices.ContainsFunc(v.state.Accepted, known) {
-		v.out.Well = append(v.out.Well, task.Drift{Name: name, What: what, Text: fmt.Sprintf(text, args...)})
+func (v *validation) well(name, message, text string, args ...any) {
+	matches := func(d task.Drift) bool { return d.Name == name && d.What == message }
+	if slices.ContainsFunc(v.state.Drift, matches) || slices.ContainsFunc(v.state.Accepted, matches) {
+		v.out.Well = append(v.out.Well, task.Drift{Name: name, What: message, Text: fmt.Sprintf(text, args...)})
 	}
 }
 
@@ -101,11 +101,11 @@ func (v *validation) ledger(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	is, err := ws.HasEntry(ctx, at, want)
+	ok, err := ws.HasEntry(ctx, at, want)
 	if err != nil {
 		return err
 	}
-	if at == "" || !is {
+	if at == "" || !ok {
 		v.found(task.DriftLedger, ws.Ledger, at, want, "%s in pawl's store is not where the steward left it", ws.Ledger)
 		v.lost = true
 		return nil
@@ -114,16 +114,16 @@ func (v *validation) ledger(ctx context.Context) error {
 		return err
 	}
 	v.well(task.DriftLedger, ws.Ledger, "%s in pawl's store is again where the steward left it", ws.Ledger)
-	what := ws.Ledger + " in " + ws.Repo
+	text := ws.Ledger + " in " + ws.Repo
 	commit, change, err := ws.LedgerInRepository(ctx, at)
 	if err != nil { // nobody can compare it, and a push says why
 		return ctx.Err()
 	}
 	if change == "" {
-		v.well(task.DriftLedger, what, "%s in %s is as pawl has pushed it again", ws.Ledger, ws.Repo)
+		v.well(task.DriftLedger, text, "%s in %s is as pawl has pushed it again", ws.Ledger, ws.Repo)
 		return nil
 	}
-	v.found(task.DriftLedger, what, commit, at, "%s in %s %s", ws.Ledger, ws.Repo, change)
+	v.found(task.DriftLedger, text, commit, at, "%s in %s %s", ws.Ledger, ws.Repo, change)
 	v.out.Drift[len(v.out.Drift)-1].Restorable = !ws.Remote
 	return nil
 }
@@ -134,25 +134,25 @@ func (v *validation) base(ctx context.Context) error {
 		return nil
 	}
 	ws := v.ws
-	at, governance, err := project(ctx, ws, v.in.Charter)
-	if err != nil || at == "" {
+	commit, governance, err := project(ctx, ws, v.in.Charter)
+	if err != nil || commit == "" {
 		return err
 	}
-	v.out.Base, v.out.Governance = at, governance
-	from := v.state.Base
+	v.out.Base, v.out.Governance = commit, governance
+	base := v.state.Base
 	for _, d := range v.state.Drift { // the base is read anew each time, so only the question knows what was lost
 		if d.Name == task.DriftBranch && d.What == ws.Onto && d.Well == "" {
-			from = d.Ours
+			base = d.Ours
 		}
 	}
-	in, err := ws.DescendsFrom(ctx, at, from)
+	ok, err := ws.DescendsFrom(ctx, commit, base)
 	if err != nil {
 		return err
 	}
-	if from != "" && !in {
-		v.found(task.DriftBranch, ws.Onto, at, from, "the branch %s was rewritten: it no longer continues from %s", ws.Onto, from[:min(12, len(from))])
+	if base != "" && !ok {
+		v.found(task.DriftBranch, ws.Onto, commit, base, "the branch %s was rewritten: it no longer continues from %s", ws.Onto, base[:min(12, len(base))])
 	} else {
-		v.well(task.DriftBranch, ws.Onto, "the branch %s continues again from %s", ws.Onto, from[:min(12, len(from))])
+		v.well(task.DriftBranch, ws.Onto, "the branch %s continues again from %s", ws.Onto, base[:min(12, len(base))])
 	}
 	return nil
 }
@@ -203,8 +203,8 @@ func (v *validation) artifacts(ctx context.Context) error {
 			v.out.Drift = append(v.out.Drift, driftOf(name, saysOf(filepath.Join(folder.Path, name), now), now, n.Written[0]))
 		}
 	}
-	well, err := wellAgain(ws, folder, v.state)
-	v.out.Well = append(v.out.Well, well...)
+	healed, err := wellAgain(ws, folder, v.state)
+	v.out.Well = append(v.out.Well, healed...)
 	return err
 }
 
@@ -230,7 +230,7 @@ func (v *validation) children(ctx context.Context) error {
 		default:
 			v.well(task.DriftEngine, child.Loop, "the loop %s is known again", child.Loop)
 		}
-		if record, here := v.record(child.Loop); here {
+		if record, ok := v.record(child.Loop); ok {
 			if err := v.child(ctx, child, record); err != nil {
 				return err
 			}
@@ -241,8 +241,8 @@ func (v *validation) children(ctx context.Context) error {
 
 // record returns the record of a loop on this host; the branch of any other loop is on another host.
 func (v *validation) record(id string) (hostrecord.Record, bool) {
-	record, here := hostrecord.Latest(v.ws.Machine.Home, id)
-	return record, here && record.Store == v.ws.Store
+	record, ok := hostrecord.Latest(v.ws.Machine.Home, id)
+	return record, ok && record.Store == v.ws.Store
 }
 
 // former checks what was found about loops that are not at work any more, and that nobody has answered yet.
@@ -260,7 +260,7 @@ func (v *validation) former(ctx context.Context) error {
 			if st == nil || works(st.Loop) {
 				continue
 			}
-			if record, here := v.record(st.Loop); here {
+			if record, ok := v.record(st.Loop); ok {
 				if err := v.branch(ctx, record.Branch, st.Head); err != nil {
 					return err
 				}
@@ -280,8 +280,8 @@ func (v *validation) child(ctx context.Context, child api.Child, record hostreco
 	if err != nil {
 		return err
 	}
-	if of := contract.Spec.Session[spec.SessionSteward]; of != ws.Loop {
-		v.found(task.DriftChild, child.Loop, of, ws.Loop, "the loop %s was not started by this steward", child.Loop)
+	if owner := contract.Spec.Session[spec.SessionSteward]; owner != ws.Loop {
+		v.found(task.DriftChild, child.Loop, owner, ws.Loop, "the loop %s was not started by this steward", child.Loop)
 		return nil
 	}
 	v.well(task.DriftChild, child.Loop, "the loop %s is again the one that this steward started", child.Loop)
@@ -294,27 +294,27 @@ func (v *validation) child(ctx context.Context, child api.Child, record hostreco
 // branch checks that a loop's branch has the recorded head, and in the repository nothing else.
 func (v *validation) branch(ctx context.Context, ref, head string) error {
 	ws, name := v.ws, git.BranchName(ref)
-	at, err := ws.Objects.Ref(ctx, ref)
+	commit, err := ws.Objects.Ref(ctx, ref)
 	if err != nil {
 		return err
 	}
-	in, err := ws.DescendsFrom(ctx, at, head)
+	ok, err := ws.DescendsFrom(ctx, commit, head)
 	if err != nil {
 		return err
 	}
-	if !in {
-		v.found(task.DriftBranch, name, at, head, "the branch %s in pawl's store lacks the loop's last commit", name)
+	if !ok {
+		v.found(task.DriftBranch, name, commit, head, "the branch %s in pawl's store lacks the loop's last commit", name)
 		return nil
 	}
 	theirs, err := ws.Pushed(ctx, ref)
 	if err != nil { // nobody can compare it, and a push says why
 		return ctx.Err()
 	}
-	if in, err = ws.DescendsFrom(ctx, at, theirs); err != nil {
+	if ok, err = ws.DescendsFrom(ctx, commit, theirs); err != nil {
 		return err
 	}
-	if theirs != "" && !in {
-		v.found(task.DriftBranch, name, theirs, at, "the branch %s in %s was moved by somebody else", name, ws.Repo)
+	if theirs != "" && !ok {
+		v.found(task.DriftBranch, name, theirs, commit, "the branch %s in %s was moved by somebody else", name, ws.Repo)
 		return nil
 	}
 	v.well(task.DriftBranch, name, "the branch %s has the loop's work again, and nothing else", name)
@@ -335,23 +335,23 @@ func (v *validation) remote(ctx context.Context) error {
 		v.out.Remote = "the remote can't be read now: " + err.Error()
 		return nil
 	}
-	more := ""
+	suffix := ""
 	if status.More {
-		more = " or more"
+		suffix = " or more"
 	}
-	v.out.Remote = fmt.Sprintf("%s and %s%s are open, CI of %s: %s", metric.Counted(status.Issues, "issue"), metric.Counted(status.Pulls, "pull request"), more, v.ws.Onto, status.CI)
+	v.out.Remote = fmt.Sprintf("%s and %s%s are open, CI of %s: %s", metric.Counted(status.Issues, "issue"), metric.Counted(status.Pulls, "pull request"), suffix, v.ws.Onto, status.CI)
 	if len(status.Failing) > 0 {
 		v.out.Remote += " (" + strings.Join(status.Failing, ", ") + ")"
 	}
-	at := v.out.Base
-	in, err := v.ws.DescendsFrom(ctx, at, status.Commit)
+	commit := v.out.Base
+	ok, err := v.ws.DescendsFrom(ctx, commit, status.Commit)
 	if err != nil {
 		return err
 	}
-	if in {
+	if ok {
 		v.well(task.DriftRemote, v.ws.Onto, "the project's %s has all commits of the remote's %s again", v.ws.Onto, v.ws.Onto)
-	} else if at != "" && status.Commit != "" {
-		v.found(task.DriftRemote, v.ws.Onto, status.Commit, at, "the remote's %s is at %s, which the project's %s does not contain: pull it", v.ws.Onto, status.Commit[:min(12, len(status.Commit))], v.ws.Onto)
+	} else if commit != "" && status.Commit != "" {
+		v.found(task.DriftRemote, v.ws.Onto, status.Commit, commit, "the remote's %s is at %s, which the project's %s does not contain: pull it", v.ws.Onto, status.Commit[:min(12, len(status.Commit))], v.ws.Onto)
 	}
 	switch status.CI {
 	case forge.Success:
@@ -383,8 +383,8 @@ func (v *validation) schedules(ctx context.Context) error {
 
 // health runs the charter's health checks. A command runs in the user's repository, if that is on this host.
 func (v *validation) health(ctx context.Context) error {
-	dir, leave := v.ws.Machine.Workplace(v.in.Ref)
-	defer leave()
+	dir, release := v.ws.Machine.Workplace(v.in.Ref)
+	defer release()
 	for _, t := range v.in.Charter.Triggers {
 		if t.From != charter.Health {
 			continue

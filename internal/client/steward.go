@@ -44,10 +44,10 @@ func haltReason(name string, m steward.Message) string {
 }
 
 // SendTask carries a message to a steward, as Send does to a loop. An answer is bound to its task's only open gate.
-func (c *Client) SendTask(ctx context.Context, name, name2 string, m steward.Message) (Sent, error) {
-	return carry(ctx, c, name, name2, message[steward.Message]{
+func (c *Client) SendTask(ctx context.Context, name, messageName string, m steward.Message) (Sent, error) {
+	return carry(ctx, c, name, messageName, message[steward.Message]{
 		Family: Steward,
-		halts:  haltReason(name2, m),
+		halts:  haltReason(messageName, m),
 		loops: func() []string {
 			s, err := c.RecordedSteward(ctx, name)
 			if err != nil {
@@ -55,7 +55,7 @@ func (c *Client) SendTask(ctx context.Context, name, name2 string, m steward.Mes
 			}
 			return s.LoopsAtWork()
 		},
-		bound: func(open []loop.Gate) steward.Message { return boundTask(name2, m, open) },
+		bound: func(open []loop.Gate) steward.Message { return boundTask(messageName, m, open) },
 		asked: func() ([]loop.Gate, error) {
 			v, err := ask[launch.GatesView](ctx, c, name, "gates")
 			return v.Gates, err
@@ -74,7 +74,7 @@ func (c *Client) SendTask(ctx context.Context, name, name2 string, m steward.Mes
 			}
 			charter, err := book.Charter(ctx, head)
 			return s.Gates, func(m steward.Message) error {
-				_, err := steward.Answer(s, charter, name2, m)
+				_, err := steward.Answer(s, charter, messageName, m)
 				return err
 			}, err
 		},

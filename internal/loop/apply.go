@@ -149,12 +149,12 @@ var effects = map[Type]func(*State, Event){
 		}
 	},
 	SampleTaken: func(s *State, e Event) {
-		s.sample(func(to *stats.Sampler) {
+		s.sample(func(sampler *stats.Sampler) {
 			switch e.Of {
 			case stats.MeasureCandidate:
-				to.AddCandidate(*e.Metric)
+				sampler.AddCandidate(*e.Metric)
 			case stats.MeasureReference, stats.Head:
-				to.AddReference(*e.Metric)
+				sampler.AddReference(*e.Metric)
 			}
 		})
 		if ofHead := e.Of == stats.MeasureReference && s.Sampler != nil && s.Sampler.Missing() == 0; ofHead || e.Of == stats.Head && s.Sampler != nil {
@@ -209,7 +209,7 @@ var effects = map[Type]func(*State, Event){
 		s.count(Course.Rework)
 	},
 	IterationSucceeded: func(s *State, e Event) {
-		on := s.BestIteration
+		base := s.BestIteration
 		if s.DiscardsInARow = 0; e.Metric != nil {
 			if s.BestIteration = e.Record.N; s.Sampler == nil { // else fresh samples decide
 				s.Best = e.Metric
@@ -217,9 +217,9 @@ var effects = map[Type]func(*State, Event){
 				s.Selected = e.Metric
 			}
 		}
-		s.sample(func(of *stats.Sampler) {
-			of.Settle()
-			of.HeadChanged()
+		s.sample(func(sampler *stats.Sampler) {
+			sampler.Settle()
+			sampler.HeadChanged()
 		})
 		s.accept()
 		s.KeptCount++
@@ -227,7 +227,7 @@ var effects = map[Type]func(*State, Event){
 			s.Suspicious++
 		}
 		s.Kept = list.Last(append(slices.Clip(s.Kept), keptOf(*e.Record)), KeepCommits)
-		s.keptOn(on, e)
+		s.keptOn(base, e)
 		s.AgentFailures, s.QuickNothings = 0, 0
 		s.record(e)
 	},
@@ -373,8 +373,8 @@ func (s *State) sample(do func(*stats.Sampler)) {
 }
 
 // inARow returns how often something has happened in a row, if it has happened once more or not.
-func inARow(n int, again bool) int {
-	if again {
+func inARow(n int, counts bool) int {
+	if counts {
 		return n + 1
 	}
 	return 0
@@ -455,8 +455,8 @@ func end(s *State, e Event) {
 }
 
 // Union returns the files of both lists, each once, at most KeepFiles.
-func Union(files, more []string) []string {
-	for _, f := range more {
+func Union(files, added []string) []string {
+	for _, f := range added {
 		if !slices.Contains(files, f) && len(files) < KeepFiles {
 			files = append(slices.Clip(files), f)
 		}

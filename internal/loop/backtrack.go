@@ -88,9 +88,9 @@ func (s State) Shown() *metric.Decimal {
 }
 
 // Forked returns the branch that would continue from a kept change. It does not begin the branch.
-func (s State) Forked(from Node) Branch {
+func (s State) Forked(node Node) Branch {
 	return Branch{
-		N: s.Backtrack.Begun + 1, From: from.Iteration, Head: s.Head, Best: s.Best, BestIteration: s.BestIteration,
+		N: s.Backtrack.Begun + 1, From: node.Iteration, Head: s.Head, Best: s.Best, BestIteration: s.BestIteration,
 		KeptCount: s.KeptCount, Discards: s.DiscardsInARow, Begun: s.Iteration,
 	}
 }
@@ -112,8 +112,8 @@ func (b Backtrack) Node(iteration int) (Node, bool) {
 // Line returns the kept changes from the baseline to one of them, as far as they are remembered.
 func (b Backtrack) Line(iteration int) (line []Node) {
 	for {
-		n, known := b.Node(iteration)
-		if !known {
+		n, ok := b.Node(iteration)
+		if !ok {
 			slices.Reverse(line)
 			return line
 		}
@@ -126,7 +126,7 @@ func (b Backtrack) Line(iteration int) (line []Node) {
 func (b Backtrack) Without(branch Branch) (missing []Node) {
 	have := b.Line(branch.From)
 	return list.Filter(b.Line(branch.BestIteration), func(n Node) bool {
-		return !slices.ContainsFunc(have, func(of Node) bool { return of.Iteration == n.Iteration })
+		return !slices.ContainsFunc(have, func(node Node) bool { return node.Iteration == n.Iteration })
 	})
 }
 
@@ -154,11 +154,11 @@ func (s *State) node(do func(*Node)) {
 }
 
 // keptOn remembers a kept change and the kept change before it.
-func (s *State) keptOn(on int, e Event) {
+func (s *State) keptOn(base int, e Event) {
 	s.backtrack(func(b *Backtrack) {
 		b.Since = 0
 		b.Kept = list.Last(append(b.Kept, Node{
-			Iteration: e.Record.N, On: on, Commit: e.Record.Commit, Tree: e.Record.Tree, Description: Clip(e.Record.Description, 200),
+			Iteration: e.Record.N, On: base, Commit: e.Record.Commit, Tree: e.Record.Tree, Description: Clip(e.Record.Description, 200),
 			Metric: e.Metric, Count: s.KeptCount, Suspicious: e.Record.Suspicious, Flaky: len(e.Record.Flaky) > 0,
 			Vanished: e.Record.Vanished,
 		}), KeepCommits)
@@ -181,23 +181,23 @@ func (s *State) measuredAnew() {
 }
 
 // goOn makes the loop continue from a kept change. Of the kept changes only those on its line still count.
-func (s *State) goOn(head string, from, count int, best *metric.Decimal) {
+func (s *State) goOn(head string, base, count int, best *metric.Decimal) {
 	s.node(func(n *Node) { n.Left++ })
 	s.Head, s.LastChange, s.Alike = head, nil, ""
-	s.Best, s.BestIteration = best, from
+	s.Best, s.BestIteration = best, base
 	s.KeptCount, s.Discarded = count, s.Discarded+s.KeptCount-count
-	s.Kept = append([]Kept{}, list.Map(s.Backtrack.Line(from), func(n Node) Kept {
+	s.Kept = append([]Kept{}, list.Map(s.Backtrack.Line(base), func(n Node) Kept {
 		return Kept{Iteration: n.Iteration, Commit: n.Commit, Description: n.Description, Suspicious: n.Suspicious, Flaky: n.Flaky, Vanished: n.Vanished}
 	})...)
 }
 
 // branch makes the loop continue from an earlier commit.
 func (s *State) branch(e Event) {
-	from, known := s.Backtrack.Node(e.Branch.From)
-	if !known {
+	node, ok := s.Backtrack.Node(e.Branch.From)
+	if !ok {
 		return
 	}
-	s.goOn(e.Head, from.Iteration, from.Count, from.Metric)
+	s.goOn(e.Head, node.Iteration, node.Count, node.Metric)
 	s.backtrack(func(b *Backtrack) {
 		b.Branch, b.Begun = new(*e.Branch), e.Branch.N
 	})

@@ -90,8 +90,8 @@ func (a Amount) spend(n metric.Decimal) Amount {
 }
 
 // leaves returns what is left of an amount, which is never less than nothing.
-func leaves(of, used metric.Decimal) *metric.Decimal {
-	left := of.Sub(used)
+func leaves(limit, used metric.Decimal) *metric.Decimal {
+	left := limit.Sub(used)
 	if left.Sign() < 0 {
 		left = metric.Decimal{}
 	}

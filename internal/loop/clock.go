@@ -11,11 +11,11 @@ func (s State) Clocked(now time.Time) Budget {
 	if !s.ClockStopped.IsZero() {
 		now = s.ClockStopped
 	}
-	more := Count(now.Sub(s.clockFrom()).Milliseconds()).Sub(s.Budget[WallClock].Used)
-	if more.Sign() <= 0 {
+	elapsed := Count(now.Sub(s.clockFrom()).Milliseconds()).Sub(s.Budget[WallClock].Used)
+	if elapsed.Sign() <= 0 {
 		return s.Budget
 	}
-	return s.Budget.Spend(WallClock, more)
+	return s.Budget.Spend(WallClock, elapsed)
 }
 
 // Ticking returns the state with what its wall clock has used by now, since a loop that waits makes no event. It is for
@@ -36,8 +36,8 @@ func (s State) clockFrom() time.Time {
 }
 
 // stopClock stops the clock for a pause by the steward. A pause by anybody else counts.
-func (s *State) stopClock(by string, now time.Time) {
-	if s.Steward != "" && by == StewardName(s.Steward) && s.ClockStopped.IsZero() {
+func (s *State) stopClock(reason string, now time.Time) {
+	if s.Steward != "" && reason == StewardName(s.Steward) && s.ClockStopped.IsZero() {
 		s.ClockStopped = now
 	}
 }

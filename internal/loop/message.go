@@ -85,21 +85,21 @@ type Text struct{ Name, Value string }
 // else that is not one object of known fields is an error, INVALID_MESSAGE, and Decode never guesses. texts returns
 // the fields whose length is limited.
 func Decode[M any](payload []byte, texts func(M) []Text) (M, error) {
-	var m, none M
+	var m, zero M
 	if len(bytes.TrimSpace(payload)) == 0 {
-		return none, nil
+		return zero, nil
 	}
 	d := json.NewDecoder(bytes.NewReader(payload))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
-		return none, fault.New(fault.InvalidMessage, "the payload is not a message: %s", Plain(err))
+		return zero, fault.New(fault.InvalidMessage, "the payload is not a message: %s", Plain(err))
 	}
 	if d.More() {
-		return none, fault.New(fault.InvalidMessage, "the payload is more than one JSON object")
+		return zero, fault.New(fault.InvalidMessage, "the payload is more than one JSON object")
 	}
 	for _, f := range texts(m) {
 		if len(f.Value) > maxText {
-			return none, fault.New(fault.InvalidMessage, "%s is %d bytes long; %d are allowed", f.Name, len(f.Value), maxText)
+			return zero, fault.New(fault.InvalidMessage, "%s is %d bytes long; %d are allowed", f.Name, len(f.Value), maxText)
 		}
 	}
 	return m, nil

@@ -236,11 +236,11 @@ func (s Sleep) String() string {
 	if s.Step != "" {
 		return s.Reason
 	}
-	what := "the agent's provider refuses work"
+	text := "the agent's provider refuses work"
 	if s.Class == result.RateLimited {
-		what = "the agent's rate limit is used up"
+		text = "the agent's rate limit is used up"
 	}
-	return what + ": " + s.Reason
+	return text + ": " + s.Reason
 }
 
 // Gate is a question that waits for a person.
@@ -479,16 +479,16 @@ type Iteration struct {
 
 // Measured reports whether the record's metric is its own. A row without a measurement, or whose guard failed,
 // carries the reference (P7).
-func (it Iteration) Measured() bool {
-	return it.Metric != nil && (it.Kept || it.Reason == "" || !it.Delta.IsZero())
+func (iter Iteration) Measured() bool {
+	return iter.Metric != nil && (iter.Kept || iter.Reason == "" || !iter.Delta.IsZero())
 }
 
 // Why returns what the note says about the reason, "" if the note is about something else.
-func (it Iteration) Why() string {
+func (iter Iteration) Why() string {
 	switch {
-	case it.Kept:
-	case it.Reason == reason.NoNumber, it.Reason == reason.Inconclusive, it.Reason == reason.Repeated, strings.HasPrefix(it.Reason, reason.Bound):
-		return it.Note
+	case iter.Kept:
+	case iter.Reason == reason.NoNumber, iter.Reason == reason.Inconclusive, iter.Reason == reason.Repeated, strings.HasPrefix(iter.Reason, reason.Bound):
+		return iter.Note
 	}
 	return ""
 }

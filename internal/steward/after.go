@@ -27,8 +27,8 @@ func AfterPlan(s State, c charter.Charter, j Job, p api.TaskPlanned) []loop.Even
 	t := s.Find(id)
 	n := next{State: s}
 	used := usageOf(p.Usage)
-	acted := func(outcome, why string) loop.Event {
-		return loop.Event{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: outcome, Reason: why}}
+	acted := func(outcome, reason string) loop.Event {
+		return loop.Event{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: outcome, Reason: reason}}
 	}
 	switch {
 	case t == nil:
@@ -44,10 +44,10 @@ func AfterPlan(s State, c charter.Charter, j Job, p api.TaskPlanned) []loop.Even
 		n.events = append(n.events, acted(task.RateLimited, until(*p.RateLimit)))
 		return n.limited(*t, *p.RateLimit)
 	}
-	ask := func(stop, what string, points []string) []loop.Event {
-		why := strings.TrimSpace(what + " " + strings.Join(points, "; "))
-		n.events = append(n.events, acted("asked", loop.Clip(why, 500)))
-		n.to(*t, task.Waiting, task.Evidence{Reason: why, Stop: stop}, question(id, what, points))
+	ask := func(stop, text string, points []string) []loop.Event {
+		reason := strings.TrimSpace(text + " " + strings.Join(points, "; "))
+		n.events = append(n.events, acted("asked", loop.Clip(reason, 500)))
+		n.to(*t, task.Waiting, task.Evidence{Reason: reason, Stop: stop}, question(id, text, points))
 		return n.events
 	}
 	switch {
@@ -81,26 +81,26 @@ func AfterPlan(s State, c charter.Charter, j Job, p api.TaskPlanned) []loop.Even
 }
 
 // meetings names the tasks still at work that may change the same files, with the files, "" for none.
-func (n *next) meetings(all []api.Meeting) string {
-	var on []string
+func (n *next) meetings(meetings []api.Meeting) string {
+	var paths []string
 	tasks := map[string][]string{}
-	for _, m := range all {
+	for _, m := range meetings {
 		if t := n.Find(m.Task); t == nil || t.Outcome != "" { // it ended after the planner was asked
 			continue
 		}
 		if tasks[m.On] == nil {
-			on = append(on, m.On)
+			paths = append(paths, m.On)
 		}
 		tasks[m.On] = append(tasks[m.On], m.Task)
 	}
-	if len(on) == 0 {
+	if len(paths) == 0 {
 		return ""
 	}
-	shown := list.Map(on[:min(len(on), mostMeetings)], func(files string) string {
+	shown := list.Map(paths[:min(len(paths), mostMeetings)], func(files string) string {
 		return firstNames(tasks[files]) + " (" + files + ")"
 	})
 	text := "other tasks may change the same files: " + strings.Join(shown, "; ")
-	if n := len(on) - len(shown); n > 0 {
+	if n := len(paths) - len(shown); n > 0 {
 		text += fmt.Sprintf("; and in %d more places", n)
 	}
 	return text
@@ -119,7 +119,7 @@ func firstNames(names []string) string {
 }
 
 // question asks a person about a task's plan. Several points are shown as a list; of very many, only the first.
-func question(id, what string, points []string) loop.Event {
+func question(id, text string, points []string) loop.Event {
 	var shown []string
 	room := 1700
 	for i, point := range points {
@@ -131,7 +131,7 @@ func question(id, what string, points []string) loop.Event {
 		shown = append(shown, point)
 	}
 	g := loop.Gate{Kind: loop.GateQuestion, Task: id, Choices: []string{Replan, Cancel}}
-	g.Summary = strings.TrimSpace(fmt.Sprintf("%q: %s %s", id, loop.Clip(what, 1700), strings.Join(shown, "; ")))
+	g.Summary = strings.TrimSpace(fmt.Sprintf("%q: %s %s", id, loop.Clip(text, 1700), strings.Join(shown, "; ")))
 	if len(shown) > 1 {
 		g.Points = shown
 	}
@@ -146,13 +146,13 @@ func AfterAssess(s State, c charter.Charter, j Job, p api.TaskPlanned) []loop.Ev
 	if t == nil || p.Interrupted || !n.wanted(*t, j) {
 		return nil
 	}
-	why, stop := p.Problems, StopAmbiguity
-	if p.Plan == nil && len(why) == 0 {
-		why, stop = p.Blockers, StopDependency
+	reasons, stop := p.Problems, StopAmbiguity
+	if p.Plan == nil && len(reasons) == 0 {
+		reasons, stop = p.Blockers, StopDependency
 	}
-	if len(why) > 0 || p.Plan == nil {
-		what := "the charter or the governance files have changed, and the plan is no longer valid:"
-		n.to(*t, task.Waiting, task.Evidence{Reason: what + " " + strings.Join(why, "; "), Stop: stop}, question(t.ID, what, why))
+	if len(reasons) > 0 || p.Plan == nil {
+		text := "the charter or the governance files have changed, and the plan is no longer valid:"
+		n.to(*t, task.Waiting, task.Evidence{Reason: text + " " + strings.Join(reasons, "; "), Stop: stop}, question(t.ID, text, reasons))
 		return n.events
 	}
 	plan := *t.Plan
@@ -161,8 +161,8 @@ func AfterAssess(s State, c charter.Charter, j Job, p api.TaskPlanned) []loop.Ev
 		plan.Cost = &p.Estimate
 	}
 	set := loop.Event{Type: loop.TierSet, Task: t.ID, Tier: p.Tier, By: p.TierBy, TierReasons: p.TierReasons, TaskPlan: &plan, How: "assessed once more"}
-	if own := t.PersonsTier(); own != "" { // a person's tier stays, even if it was set during the assessment
-		set.Tier, set.By, set.TierReasons, set.Reason = own, t.TierBy, nil, t.TierNote
+	if tier := t.PersonsTier(); tier != "" { // a person's tier stays, even if it was set during the assessment
+		set.Tier, set.By, set.TierReasons, set.Reason = tier, t.TierBy, nil, t.TierNote
 	}
 	// The estimate stays. The cost so far is compared with the limit before every action.
 	plan.Needs = risk.NeedsApproval(set.Tier, p.Governs, p.Production, *plan.Cost, metric.Decimal{}, c.Limits.CostUSD)
@@ -216,21 +216,21 @@ func AfterJoin(s State, c charter.Charter, j Job, out api.Joined) []loop.Event {
 
 // AfterTell returns what follows when a message reached a child loop, or can't reach it any more: failed says why.
 func AfterTell(j Job, failed string) []loop.Event {
-	told := loop.Event{Type: loop.ChildTold, Task: j.Task, LoopID: j.Loop, Message: j.Message, Note: j.Note, Reason: failed}
+	event := loop.Event{Type: loop.ChildTold, Task: j.Task, LoopID: j.Loop, Message: j.Message, Note: j.Note, Reason: failed}
 	if j.Message == loop.MessagePause {
-		told.How = j.Choice
+		event.How = j.Choice
 	}
-	return []loop.Event{told}
+	return []loop.Event{event}
 }
 
 // CannotBegin returns what follows when a step can't be started: a person is asked.
-func CannotBegin(s State, j Job, why string) []loop.Event {
+func CannotBegin(s State, j Job, reason string) []loop.Event {
 	n := next{State: s}
 	t := s.Find(j.Task)
 	if t == nil || !n.wanted(*t, j) {
 		return nil
 	}
-	n.stuck(*t, task.Finding{Rule: "blocked", Stop: true, Text: why, State: t.State, Action: "begin " + j.Step.ID})
+	n.stuck(*t, task.Finding{Rule: "blocked", Stop: true, Text: reason, State: t.State, Action: "begin " + j.Step.ID})
 	return n.events
 }
 
@@ -296,9 +296,9 @@ func (s State) counted(e task.ChildEvent) task.ChildEvent {
 }
 
 // Lost returns the report for a loop that will never report its end: it has failed.
-func Lost(id, why string) task.ChildEvent {
+func Lost(id, reason string) task.ChildEvent {
 	return task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{
-		Status: string(loop.Failed), ErrorCode: string(fault.LoopNotFound), Reason: why,
+		Status: string(loop.Failed), ErrorCode: string(fault.LoopNotFound), Reason: reason,
 	}}
 }
 
@@ -307,11 +307,11 @@ const Gone = "neither Temporal nor this host knows the loop any more"
 
 // waitAt lets a task wait for the answer to a question of one of its loops.
 func (n *next) waitAt(t Task, w WaitingFor) {
-	why := task.Evidence{Reason: fmt.Sprintf("the loop %s asks: %s", w.Loop, w.What)}
+	evidence := task.Evidence{Reason: fmt.Sprintf("the loop %s asks: %s", w.Loop, w.What)}
 	if w.Kind == string(loop.GateGuard) {
-		why.Stop = StopGuardrail
+		evidence.Stop = StopGuardrail
 	}
-	n.to(t, task.Waiting, why)
+	n.to(t, task.Waiting, evidence)
 }
 
 // pausedBySteward reports whether a loop waits because the steward paused it. The loop's report may arrive before the
@@ -323,8 +323,8 @@ func (s State) pausedBySteward(st Step, g task.ChildGate) bool {
 // limited lets a task sleep until a rate limit ends. If that time is unknown, it asks a person.
 func (n *next) limited(t Task, l task.RateLimit) []loop.Event {
 	if l.Until.IsZero() {
-		why := "an agent has used up its rate limit, and nobody knows when it ends: " + cmp.Or(loop.Clip(l.Said, 300), "it says nothing")
-		n.stuckBy(t, StopResources, why, cmp.Or(t.Step, "plan"))
+		reason := "an agent has used up its rate limit, and nobody knows when it ends: " + cmp.Or(loop.Clip(l.Said, 300), "it says nothing")
+		n.stuckBy(t, StopResources, reason, cmp.Or(t.Step, "plan"))
 		return n.events
 	}
 	n.events = append(n.events, loop.Event{Type: loop.RateLimited, Task: t.ID, RateLimit: &l})
@@ -381,13 +381,13 @@ func iterated(st Step, e task.ChildEvent) task.Action {
 // act records an action and the result of loop detection: the agent is told a warning, a limit stops the task.
 func (n *next) act(t Task, a task.Action) {
 	n.events = append(n.events, loop.Event{Type: loop.ActionTaken, Task: t.ID, Action: &a})
-	after := loop.Fold(n.State, n.events).Find(t.ID)
-	if after == nil || after.State != task.Executing && (after.State != task.Waiting || !after.atLoop()) {
+	updated := loop.Fold(n.State, n.events).Find(t.ID)
+	if updated == nil || updated.State != task.Executing && (updated.State != task.Waiting || !updated.atLoop()) {
 		return
 	}
-	for _, f := range stuck.Check(after.Window, n.charter.Limits, after.State) {
+	for _, f := range stuck.Check(updated.Window, n.charter.Limits, updated.State) {
 		if f.Stop {
-			n.stuck(*after, f)
+			n.stuck(*updated, f)
 			return
 		}
 		n.events = append(n.events, loop.Event{Type: loop.LoopWarned, Task: t.ID, Finding: &f})
@@ -395,8 +395,8 @@ func (n *next) act(t Task, a task.Action) {
 }
 
 // stuckBy is stuck for a rule that counts nothing.
-func (n *next) stuckBy(t Task, rule, why, action string) {
-	n.stuck(t, task.Finding{Rule: rule, Stop: true, Count: 1, Text: why, State: t.State, Action: action})
+func (n *next) stuckBy(t Task, rule, reason, action string) {
+	n.stuck(t, task.Finding{Rule: rule, Stop: true, Count: 1, Text: reason, State: t.State, Action: action})
 }
 
 // stuck stops a task and asks a person (S9). The question names the rule, the counts, the state and the work under way.
@@ -442,28 +442,28 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 	if a.Milestone {
 		n.events = append(n.events, loop.Event{Type: loop.MilestoneReached, Task: t.ID, Step: st.ID, Reason: milestone(t, st.ID)})
 		if r.Proposal.Unseen() && !slices.Equal(task.Last(t.Plan.Steps), []string{st.ID}) { // else a person decides about it as the task's
-			after := loop.Fold(n.State, n.events).Find(t.ID)
-			n.stuckBy(*after, "marked", "what the step "+st.ID+" has made is for a person to judge: "+r.Proposal.Why, "pawl diff "+e.Loop)
+			updated := loop.Fold(n.State, n.events).Find(t.ID)
+			n.stuckBy(*updated, "marked", "what the step "+st.ID+" has made is for a person to judge: "+r.Proposal.Why, "pawl diff "+e.Loop)
 		}
 		return
 	}
-	after := loop.Fold(n.State, n.events).Find(t.ID)
-	elsewhere := after.State == task.Waiting && after.atLoop() // another loop asks
-	if after.State != task.Executing && !elsewhere {
+	updated := loop.Fold(n.State, n.events).Find(t.ID)
+	elsewhere := updated.State == task.Waiting && updated.atLoop() // another loop asks
+	if updated.State != task.Executing && !elsewhere {
 		return // loop detection stopped it
 	}
 	switch {
 	case rejected:
-		n.stuckBy(*after, "rejected", "a person has rejected what the step "+st.ID+" has made", a.Name)
+		n.stuckBy(*updated, "rejected", "a person has rejected what the step "+st.ID+" has made", a.Name)
 	case elsewhere && (spent || r.RateLimit != nil): // checked before the step starts again
 	case r.RateLimit != nil:
-		n.limited(*after, *r.RateLimit)
-	case spent && n.moneyIsSpent(*after, Job{}) != "":
-		n.waitsForMoney(*after, n.moneyIsSpent(*after, Job{}))
+		n.limited(*updated, *r.RateLimit)
+	case spent && n.moneyIsSpent(*updated, Job{}) != "":
+		n.waitsForMoney(*updated, n.moneyIsSpent(*updated, Job{}))
 	case spent && (st.Cap == nil || r.Usage.CostUSD.Cmp(*st.Cap) < 0): // else it used up its share, and gets another one
-		n.stuckBy(*after, StopResources, "the loop of the step "+st.ID+" has used up a budget of its own: "+r.Reason, a.Name)
+		n.stuckBy(*updated, StopResources, "the loop of the step "+st.ID+" has used up a budget of its own: "+r.Reason, a.Name)
 	case stopped:
-		n.stuckBy(*after, "halted", "the loop of the step "+st.ID+" was halted: "+r.Reason, a.Name)
+		n.stuckBy(*updated, "halted", "the loop of the step "+st.ID+" was halted: "+r.Reason, a.Name)
 	}
 }
 

@@ -81,9 +81,9 @@ var aboutTask = map[string]bool{MessageSetTier: true, MessagePrioritize: true, M
 // gate answers the gate that the message names, or the gate of the task that it names.
 func (a answering) gate() (rules.Reply, error) {
 	g, err := a.open()
-	if before := a.again(); before != nil && a.Gate == "" {
+	if earlier := a.again(); earlier != nil && a.Gate == "" {
 		// Two plans with the same text have the same hash. What approved the first must not approve the second.
-		f := rules.AnsweredBefore(fault.GateClosed, *before, a.name, a.Choice)
+		f := rules.AnsweredBefore(fault.GateClosed, *earlier, a.name, a.Choice)
 		if err == nil && rules.CheckHash(g, a.name, a.Hash) == nil {
 			f = f.Advise(rules.NameIt(g))
 		}
@@ -151,8 +151,8 @@ func (a answering) settle(n *next, d task.Drift) error {
 		a.end(n, *t, cmp.Or(a.Note, d.Text))
 	}
 	if a.Choice == Keep && d.Name == task.DriftEngine && d.Well == "" {
-		at := loop.Fold(a.at, n.events)
-		n.events = append(n.events, AfterChild(at, a.charter, Lost(d.What, d.Text))...)
+		state := loop.Fold(a.at, n.events)
+		n.events = append(n.events, AfterChild(state, a.charter, Lost(d.What, d.Text))...)
 	}
 	if rest := slices.ContainsFunc(a.at.Drift, func(o task.Drift) bool { return o.Name == task.DriftLedger && !same(o, d) }); rest || d.Name != task.DriftLedger {
 		return nil
@@ -179,8 +179,8 @@ func (a answering) open() (loop.Gate, error) {
 	case a.at.AnswerTo(a.Gate) != nil:
 		return loop.Gate{}, rules.AnsweredBefore(fault.GateClosed, *a.at.AnswerTo(a.Gate), a.name, a.Choice)
 	case a.at.Waits(a.Gate) != nil:
-		of := cmp.Or(a.at.Waits(a.Gate).Task, "the steward itself")
-		return loop.Gate{}, fault.New(fault.GateMismatch, "the gate %s is of %s, not of %s", a.Gate, of, a.id).Advise("Answer it without naming a task, or name its own.")
+		subject := cmp.Or(a.at.Waits(a.Gate).Task, "the steward itself")
+		return loop.Gate{}, fault.New(fault.GateMismatch, "the gate %s is of %s, not of %s", a.Gate, subject, a.id).Advise("Answer it without naming a task, or name its own.")
 	case a.Gate != "" && len(a.at.Gates) > 0:
 		return loop.Gate{}, fault.New(fault.GateMismatch, "the gate %s is not open", loop.Clip(a.Gate, 80))
 	}
@@ -223,26 +223,26 @@ func (a answering) sendOn(n *next, t Task) {
 }
 
 // said returns an answer as evidence.
-func (a answering) said(what string) string {
-	text := what + " by " + cmp.Or(a.By, "a person")
+func (a answering) said(message string) string {
+	text := message + " by " + cmp.Or(a.By, "a person")
 	if a.Note != "" {
 		text += ": " + a.Note
 	}
 	return text
 }
 
-func (a answering) cancel(n *next, t Task, why string) {
-	n.to(t, task.Idle, task.Evidence{Answer: a.said(Cancel), Note: why})
-	n.finish(t, Cancelled, why)
+func (a answering) cancel(n *next, t Task, reason string) {
+	n.to(t, task.Idle, task.Evidence{Answer: a.said(Cancel), Note: reason})
+	n.finish(t, Cancelled, reason)
 }
 
 // end cancels a task in any state. A task at work goes to IDLE through WAITING_FOR_HUMAN (S2).
-func (a answering) end(n *next, t Task, why string) {
+func (a answering) end(n *next, t Task, reason string) {
 	if t.State == task.Executing {
-		n.to(t, task.Waiting, task.Evidence{Reason: why, Stop: StopPerson})
+		n.to(t, task.Waiting, task.Evidence{Reason: reason, Stop: StopPerson})
 		t.State = task.Waiting
 	}
-	a.cancel(n, t, why)
+	a.cancel(n, t, reason)
 }
 
 // extension returns the new cost limit of a task. A limit that leaves nothing to spend is refused.
@@ -369,7 +369,7 @@ func (a answering) interrupt() (rules.Reply, error) {
 func (a answering) alreadyFirst() string {
 	t := a.task
 	text := fmt.Sprintf("no other task at work has the priority %d or a higher one, so %s keeps its own", t.Priority, a.id)
-	before := slices.IndexFunc(a.at.Queue, func(id string) bool { return id == a.id })
+	position := slices.IndexFunc(a.at.Queue, func(id string) bool { return id == a.id })
 	switch {
 	case a.at.Paused:
 		return text + "; nothing goes on until you continue the steward"
@@ -385,10 +385,10 @@ func (a answering) alreadyFirst() string {
 		return text + "; no task starts in mode " + spec.ModeAnswer
 	case len(t.After) > 0:
 		return text + "; it waits until " + strings.Join(t.After[:min(len(t.After), 5)], ", ") + " is done"
-	case before == 1:
+	case position == 1:
 		return text + "; the task " + a.at.Queue[0] + " of the queue comes before it"
-	case before > 1:
-		return fmt.Sprintf("%s; %d tasks of the queue come before it", text, before)
+	case position > 1:
+		return fmt.Sprintf("%s; %d tasks of the queue come before it", text, position)
 	}
 	return text + "; it starts as soon as a slot is free"
 }
@@ -413,11 +413,11 @@ func (a answering) pause() (rules.Reply, error) {
 func (a answering) carryOn() (rules.Reply, error) {
 	n := next{State: a.at, charter: a.charter, events: []loop.Event{a.received()}}
 	if a.task != nil && a.at.Paused {
-		all := "`" + shell.Join("pawl", "steward", a.name, a.at.Steward) + "`"
+		command := "`" + shell.Join("pawl", "steward", a.name, a.at.Steward) + "`"
 		if !a.task.Paused {
-			return rules.Reply{}, fault.New(fault.LoopNotPaused, "the whole steward is paused, not only the task %s", a.id).Advise("Continue everything: " + all + ".")
+			return rules.Reply{}, fault.New(fault.LoopNotPaused, "the whole steward is paused, not only the task %s", a.id).Advise("Continue everything: " + command + ".")
 		}
-		return rules.Reply{Text: a.id + " continues when the steward does: " + all, Events: n.events}, nil
+		return rules.Reply{Text: a.id + " continues when the steward does: " + command, Events: n.events}, nil
 	}
 	for _, t := range a.at.Tasks {
 		if t.Outcome != "" || t.State != task.Waiting || (a.id != "" && t.ID != a.id) || !t.resumable() || t.doubted() || (a.id == "" && t.Paused) {
@@ -492,10 +492,10 @@ func (a answering) ended() string {
 
 // halt ends the steward, or the named task: one at work then waits for a person (S6), any other one is cancelled.
 func (a answering) halt() (rules.Reply, error) {
-	why := cmp.Or(a.Note, "halted by "+cmp.Or(a.By, "a person"))
+	reason := cmp.Or(a.Note, "halted by "+cmp.Or(a.By, "a person"))
 	if a.task == nil {
 		e := a.received()
-		e.Reason = why
+		e.Reason = reason
 		return rules.Reply{Text: "ending the steward and its loops", Events: []loop.Event{e}}, nil
 	}
 	n := next{State: a.at, charter: a.charter, events: []loop.Event{a.received()}}
@@ -504,9 +504,9 @@ func (a answering) halt() (rules.Reply, error) {
 		n.stuckBy(*a.task, "halted", a.ended(), "")
 		return rules.Reply{Text: a.id + ": its loops are interrupted; it waits until you say what becomes of it", Events: n.events}, nil
 	case task.Idle: // it has not started, so it can't be resumed
-		n.finish(*a.task, Cancelled, why)
+		n.finish(*a.task, Cancelled, reason)
 	default:
-		a.cancel(&n, *a.task, why)
+		a.cancel(&n, *a.task, reason)
 	}
 	return rules.Reply{Text: a.id + " is cancelled", Events: n.events}, nil
 }

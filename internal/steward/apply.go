@@ -53,8 +53,8 @@ func copied[T any](entry *T) *T {
 }
 
 // find returns the first entry of a list for which is holds, or nil.
-func find[T any](list []T, is func(T) bool) *T {
-	if i := slices.IndexFunc(list, is); i >= 0 {
+func find[T any](list []T, matches func(T) bool) *T {
+	if i := slices.IndexFunc(list, matches); i >= 0 {
 		return &list[i]
 	}
 	return nil
@@ -93,14 +93,14 @@ func (s State) Apply(e loop.Event) State {
 		s.Gates = slices.DeleteFunc(slices.Clone(s.Gates), func(g loop.Gate) bool { return g.ID == e.Answer.Gate })
 		s.Answered = list.Last(append(slices.Clip(s.Answered), *e.Answer), KeepAnswers)
 		if e.Drift != nil {
-			s.Drift = slices.DeleteFunc(slices.Clone(s.Drift), func(known task.Drift) bool { return same(known, *e.Drift) })
+			s.Drift = slices.DeleteFunc(slices.Clone(s.Drift), func(drift task.Drift) bool { return same(drift, *e.Drift) })
 			if e.Answer.Choice == Keep && e.Drift.Well == "" { // drift that has passed is asked about if it comes again
 				s.Accepted = list.Last(append(slices.Clip(s.Accepted), *e.Drift), KeepAnswers)
 			}
 		}
 	case loop.DriftFound:
 		if e.Gate == nil && e.Drift.Well != "" { // what a person accepted is no more
-			s.Accepted = slices.DeleteFunc(slices.Clone(s.Accepted), func(known task.Drift) bool { return same(known, *e.Drift) })
+			s.Accepted = slices.DeleteFunc(slices.Clone(s.Accepted), func(drift task.Drift) bool { return same(drift, *e.Drift) })
 			break
 		}
 		if i := slices.IndexFunc(s.Drift, func(d task.Drift) bool { return same(d, *e.Drift) }); i < 0 {
@@ -174,24 +174,24 @@ func Key(id string) string {
 }
 
 func (s *State) submitted(e loop.Event) {
-	in := e.Submitted
+	submitted := e.Submitted
 	s.Tasks = append(s.Tasks, Task{
-		ID: in.ID, Title: in.Title, Tier: in.Tier, TierBy: by(e), State: task.Idle, Priority: in.Priority, After: in.After, Source: in.Source,
+		ID: submitted.ID, Title: submitted.Title, Tier: submitted.Tier, TierBy: by(e), State: task.Idle, Priority: submitted.Priority, After: submitted.After, Source: submitted.Source,
 		Loops: []string{}, Submitted: e.Time, Since: e.Time,
 	})
 	s.TasksCount++
-	s.Known = append(slices.Clip(s.Known), Known{Key: Key("id " + in.ID), Task: in.ID})
-	if in.Dedupe != "" {
-		s.Known = append(s.Known, Known{Key: Key("dedupe " + in.Dedupe), Task: in.ID})
+	s.Known = append(slices.Clip(s.Known), Known{Key: Key("id " + submitted.ID), Task: submitted.ID})
+	if submitted.Dedupe != "" {
+		s.Known = append(s.Known, Known{Key: Key("dedupe " + submitted.Dedupe), Task: submitted.ID})
 	}
 }
 
 // by returns who set the tier that a task came with, or "".
 func by(e loop.Event) string {
-	switch in := e.Submitted; {
-	case in.Tier == "":
+	switch submitted := e.Submitted; {
+	case submitted.Tier == "":
 		return ""
-	case e.By == in.Source && (strings.HasPrefix(e.By, task.Scheduled) || task.Foreign(e.By)):
+	case e.By == submitted.Source && (strings.HasPrefix(e.By, task.Scheduled) || task.Foreign(e.By)):
 		return byCharter
 	}
 	return byPerson

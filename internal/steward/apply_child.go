@@ -15,8 +15,8 @@ func (t *Task) begun(e loop.Event) {
 	for i := range t.Steps {
 		if st := t.Steps[i]; st.ID == e.Step {
 			t.Steps[i] = Step{ID: st.ID, Loop: e.LoopID, Status: Running, Failed: st.Failed, Kept: st.Kept, KeptHead: st.KeptHead}
-			if most, capped := e.Limits[loop.CostUSD]; capped {
-				t.Steps[i].Cap = &most
+			if limit, capped := e.Limits[loop.CostUSD]; capped {
+				t.Steps[i].Cap = &limit
 			}
 		}
 	}
@@ -69,8 +69,8 @@ func (s *State) reported(t *Task, e loop.Event) {
 		return
 	}
 	if r := c.Result; r != nil {
-		more := r.Usage.Sub(st.Usage)
-		st.Usage, t.Cost, s.Usage = r.Usage, t.Cost.Add(more), s.Usage.Add(more)
+		added := r.Usage.Sub(st.Usage)
+		st.Usage, t.Cost, s.Usage = r.Usage, t.Cost.Add(added), s.Usage.Add(added)
 	}
 	if left {
 		if c.Event == task.ChildEnded {
@@ -126,5 +126,5 @@ func (t *Task) made(st Step) bool {
 	if st.Head == "" || st.Head == t.Base || st.Head == st.KeptHead {
 		return false
 	}
-	return !slices.ContainsFunc(t.Steps, func(other Step) bool { return other.ID != st.ID && other.Head == st.Head })
+	return !slices.ContainsFunc(t.Steps, func(step Step) bool { return step.ID != st.ID && step.Head == st.Head })
 }

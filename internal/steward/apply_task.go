@@ -25,8 +25,8 @@ func (s *State) applied(t *Task, e loop.Event) {
 	case loop.TierSet:
 		if p := e.TaskPlan; p != nil && t.Plan != nil { // the plan was assessed again
 			s.Governance = cmp.Or(p.Governance, s.Governance)
-			before := t.Needs()
-			if t.Plan = p; slices.ContainsFunc(p.Needs, func(need task.Need) bool { return !slices.Contains(before, need) }) {
+			needs := t.Needs()
+			if t.Plan = p; slices.ContainsFunc(p.Needs, func(need task.Need) bool { return !slices.Contains(needs, need) }) {
 				t.ApprovedBy = "" // nobody approved the plan for that
 			}
 		}

@@ -12,14 +12,14 @@ import (
 
 // derive computes the steward's state, the queue and the counts from the tasks, and forgets the tasks that ended first.
 func (s *State) derive() {
-	var over []*Task
+	var ended []*Task
 	for i := range s.Tasks {
 		if t := &s.Tasks[i]; t.Outcome != "" && len(t.Ending) == 0 {
-			over = append(over, t)
+			ended = append(ended, t)
 		}
 	}
-	slices.SortStableFunc(over, func(a, b *Task) int { return a.Ended.Compare(b.Ended) })
-	forgotten := list.Map(over[:max(0, len(over)-KeepEnded)], func(t *Task) string { return t.ID })
+	slices.SortStableFunc(ended, func(a, b *Task) int { return a.Ended.Compare(b.Ended) })
+	forgotten := list.Map(ended[:max(0, len(ended)-KeepEnded)], func(t *Task) string { return t.ID })
 	s.Tasks = slices.DeleteFunc(s.Tasks, func(t Task) bool { return slices.Contains(forgotten, t.ID) })
 	if n := len(s.Known) - 2*len(s.Tasks) - KeepKnown; n > 0 { // each task has an ID and a dedupe key
 		s.Known = slices.DeleteFunc(slices.Clone(s.Known), func(k Known) bool {
@@ -83,8 +83,8 @@ func began(t *Task) int64 {
 }
 
 // without returns a list without an entry, nil if nothing is left.
-func without(list []string, what string) []string {
-	if rest := slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == what }); len(rest) > 0 {
+func without(list []string, item string) []string {
+	if rest := slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == item }); len(rest) > 0 {
 		return rest
 	}
 	return nil

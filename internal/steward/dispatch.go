@@ -96,15 +96,15 @@ func (s State) Asks(id string) bool {
 }
 
 // asking returns the messages that pause loops that ask, so that they give up their slots.
-func (n *next) asking() (all []Job) {
+func (n *next) asking() (jobs []Job) {
 	for _, t := range n.Tasks {
 		for _, st := range t.Steps {
 			if st.Status == Asking && st.Told != loop.MessagePause {
-				all = append(all, Job{Do: Tell, Task: t.ID, Loop: st.Loop, Message: loop.MessagePause, Choice: loop.PauseStep})
+				jobs = append(jobs, Job{Do: Tell, Task: t.ID, Loop: st.Loop, Message: loop.MessagePause, Choice: loop.PauseStep})
 			}
 		}
 	}
-	return all
+	return jobs
 }
 
 // active reports whether anything runs for the task.
@@ -114,11 +114,11 @@ func (n *next) active(t Task) bool {
 
 // wants returns the jobs that a task could do now, besides those under way. do completes the one that it issues. An
 // empty job says that an idle task may start.
-func (n *next) wants(t Task) (all []Job) {
+func (n *next) wants(t Task) (jobs []Job) {
 	switch t.State {
 	case task.Idle:
-		if why := n.afterNothing(t, Job{}); why != "" {
-			n.blocked(t, why)
+		if reason := n.afterNothing(t, Job{}); reason != "" {
+			n.blocked(t, reason)
 			return nil
 		}
 		if len(t.After) > 0 {
@@ -142,15 +142,15 @@ func (n *next) wants(t Task) (all []Job) {
 		switch {
 		case st.Status == Paused:
 			if !slices.ContainsFunc(n.does(Tell, t.ID), func(j Job) bool { return j.Loop == st.Loop }) {
-				all = append(all, Job{Do: Tell, Task: t.ID, Loop: st.Loop, Message: loop.MessageContinue})
+				jobs = append(jobs, Job{Do: Tell, Task: t.ID, Loop: st.Loop, Message: loop.MessageContinue})
 			}
 		case st.Status == Pending && n.Mode == spec.ModeMission && t.Plan != nil && i < len(t.Plan.Steps) && !slices.ContainsFunc(t.Plan.Steps[i].After, func(id string) bool { return !done[id] }):
 			if !slices.ContainsFunc(n.does(Begin, t.ID), func(j Job) bool { return j.Step.ID == st.ID }) {
-				all = append(all, Job{Do: Begin, Task: t.ID, Step: t.Plan.Steps[i], From: st.Kept})
+				jobs = append(jobs, Job{Do: Begin, Task: t.ID, Step: t.Plan.Steps[i], From: st.Kept})
 			}
 		}
 	}
-	return all
+	return jobs
 }
 
 // planned starts the plan of a task once the ledger has it.
@@ -195,9 +195,9 @@ func (n *next) resume(id, answer string) {
 }
 
 // blocked asks a person about a task that can't start.
-func (n *next) blocked(t Task, why string) {
-	summary := fmt.Sprintf("%s; %s does %s without it", why, Replan, t.ID)
-	n.to(t, task.Waiting, task.Evidence{Blocker: why, Reason: why, Stop: StopDependency}, loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
+func (n *next) blocked(t Task, reason string) {
+	summary := fmt.Sprintf("%s; %s does %s without it", reason, Replan, t.ID)
+	n.to(t, task.Waiting, task.Evidence{Blocker: reason, Reason: reason, Stop: StopDependency}, loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
 		Kind: loop.GateQuestion, Task: t.ID, Summary: summary, Choices: []string{Replan, Cancel},
 	}})
 }
@@ -272,20 +272,20 @@ func (n *next) left(t Task) *metric.Decimal {
 // giveWay makes the task of the lowest priority give way to a strictly higher priority, and returns its ID, "" if there
 // is none besides those that do so already. Its loops pause at the next boundary of a step. Its planner stops at once,
 // because it loses nothing but time.
-func (n *next) giveWay(to Task, already []string) string {
+func (n *next) giveWay(urgent Task, already []string) string {
 	var lowest *Task
 	for i := range n.Tasks { // called for each task that waits for a slot
 		t := &n.Tasks[i]
 		begun := t.Outcome == "" && (t.State == task.Executing || t.State == task.Planning) && !slices.Contains(already, t.ID)
-		if begun && t.Priority < to.Priority && (lowest == nil || t.Priority < lowest.Priority) && n.active(*t) {
+		if begun && t.Priority < urgent.Priority && (lowest == nil || t.Priority < lowest.Priority) && n.active(*t) {
 			lowest = t
 		}
 	}
 	if lowest == nil {
 		return ""
 	}
-	if lowest.Interrupted != to.ID {
-		n.events = append(n.events, loop.Event{Type: loop.TaskInterrupted, Task: lowest.ID, Reason: to.ID})
+	if lowest.Interrupted != urgent.ID {
+		n.events = append(n.events, loop.Event{Type: loop.TaskInterrupted, Task: lowest.ID, Reason: urgent.ID})
 	}
 	n.drop(*lowest)
 	n.pauseAll(*lowest, loop.PauseStep)

@@ -102,11 +102,11 @@ func approval(g loop.Gate, _ loop.Budget) []rules.Saying {
 	return []rules.Saying{{Fields: map[string]any{"hash": hash}, Words: []string{"--approve", "--hash", hash}}}
 }
 
-func choice(g loop.Gate, _ loop.Budget) (all []rules.Saying) {
+func choice(g loop.Gate, _ loop.Budget) (sayings []rules.Saying) {
 	for _, c := range g.Choices {
-		all = append(all, rules.Saying{Fields: map[string]any{"choice": c}, Words: []string{"--choice", c}, What: cmp.Or(meaning[c], "answer "+c)})
+		sayings = append(sayings, rules.Saying{Fields: map[string]any{"choice": c}, Words: []string{"--choice", c}, What: cmp.Or(meaning[c], "answer "+c)})
 	}
-	return all
+	return sayings
 }
 
 func extension(g loop.Gate, _ loop.Budget) []rules.Saying {

@@ -34,16 +34,16 @@ var Transitions = []Transition{
 
 // change returns the event that moves a task to another state. It fails with ALO_INVALID_TRANSITION if the table has no
 // such transition or the evidence is incomplete. No other code makes this event.
-func change(t Task, to task.State, e task.Evidence) (loop.Event, error) {
-	i := slices.IndexFunc(Transitions, func(r Transition) bool { return r.From == t.State && r.To == to })
+func change(t Task, target task.State, e task.Evidence) (loop.Event, error) {
+	i := slices.IndexFunc(Transitions, func(r Transition) bool { return r.From == t.State && r.To == target })
 	if i < 0 {
-		return loop.Event{}, fault.New(fault.InvalidTransition, "the task %s may not go from %s to %s", t.ID, t.State, to)
+		return loop.Event{}, fault.New(fault.InvalidTransition, "the task %s may not go from %s to %s", t.ID, t.State, target)
 	}
 	missing := list.Filter(Transitions[i].Needs, func(need string) bool { return given(e)[need] == "" })
 	if len(missing) > 0 {
-		return loop.Event{}, fault.New(fault.InvalidTransition, "the task %s may not go from %s to %s without %s", t.ID, t.State, to, strings.Join(missing, " and "))
+		return loop.Event{}, fault.New(fault.InvalidTransition, "the task %s may not go from %s to %s without %s", t.ID, t.State, target, strings.Join(missing, " and "))
 	}
-	return loop.Event{Type: loop.TaskStateChanged, Task: t.ID, From: t.State, To: to, Evidence: &e}, nil
+	return loop.Event{Type: loop.TaskStateChanged, Task: t.ID, From: t.State, To: target, Evidence: &e}, nil
 }
 
 // given returns the evidence by the names that the table uses.

@@ -97,24 +97,24 @@ type next struct {
 
 // issue adds a job, unless it is under way.
 func (n *next) issue(j Job) {
-	if !slices.ContainsFunc(n.underWay, func(known Job) bool { return known.Key() == j.Key() }) {
+	if !slices.ContainsFunc(n.underWay, func(job Job) bool { return job.Key() == j.Key() }) {
 		n.jobs = append(n.jobs, j)
 	}
 }
 
 // does returns the jobs of that sort for a task that are under way or were just issued.
-func (n *next) does(do Do, id string) (all []Job) {
+func (n *next) does(do Do, id string) (jobs []Job) {
 	return list.Filter(slices.Concat(n.underWay, n.jobs), func(j Job) bool { return j.Do == do && j.Task == id })
 }
 
 // to moves a task to a state. If the table refuses that, a bug of this package, the task stays, with a warning.
-func (n *next) to(t Task, state task.State, e task.Evidence, more ...loop.Event) {
+func (n *next) to(t Task, state task.State, e task.Evidence, further ...loop.Event) {
 	event, err := change(t, state, e)
 	if err != nil {
 		n.events = append(n.events, loop.Event{Type: loop.Warned, Task: t.ID, Reason: err.Error()})
 		return
 	}
-	n.events = append(append(n.events, event), more...)
+	n.events = append(append(n.events, event), further...)
 }
 
 // ending ends the loops of plans that were given up, even if their task is over.
@@ -203,12 +203,12 @@ func (n *next) executing(t Task) {
 	case t.asks() != nil: // it also waited for something else, which was answered
 		n.waitAt(t, *t.asks())
 	case done:
-		what := "all steps are done, but no loop has kept a change: there is nothing to apply"
+		text := "all steps are done, but no loop has kept a change: there is nothing to apply"
 		if t.Proposal != "" {
-			what = "proposal " + t.Proposal[:min(12, len(t.Proposal))]
+			text = "proposal " + t.Proposal[:min(12, len(t.Proposal))]
 		}
-		n.to(t, task.Idle, task.Evidence{Done: what})
-		n.finish(t, Done, what)
+		n.to(t, task.Idle, task.Evidence{Done: text})
+		n.finish(t, Done, text)
 	case !t.Until.IsZero():
 		n.pauseAll(t, loop.PauseStep)
 	}
@@ -286,11 +286,11 @@ func (n *next) budgetGate(t Task, limit metric.Decimal) loop.Event {
 }
 
 // pauseAll pauses the loops of a task that run. One that was told to pause later is told again.
-func (n *next) pauseAll(t Task, when string) {
+func (n *next) pauseAll(t Task, boundary string) {
 	for _, st := range t.Steps {
-		told := st.Told == loop.MessagePause && !rules.Sooner(when, st.PauseAt)
-		if st.Status == Running && !told {
-			n.issue(Job{Do: Tell, Task: t.ID, Loop: st.Loop, Message: loop.MessagePause, Choice: when})
+		wasTold := st.Told == loop.MessagePause && !rules.Sooner(boundary, st.PauseAt)
+		if st.Status == Running && !wasTold {
+			n.issue(Job{Do: Tell, Task: t.ID, Loop: st.Loop, Message: loop.MessagePause, Choice: boundary})
 		}
 	}
 }

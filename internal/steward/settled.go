@@ -25,45 +25,45 @@ func (n *next) settle() {
 		if t.State != task.Waiting || !t.complete() {
 			continue
 		}
-		var why string
-		others := false
+		var reason string
+		elsewhere := false
 		for _, g := range n.Gates {
 			switch {
 			case g.Task != t.ID:
 			case g.Kind == loop.GateBudget:
-				why = "the loops have done every step meanwhile, so the task needs no more money"
-				n.events = append(n.events, settled(g, why))
+				reason = "the loops have done every step meanwhile, so the task needs no more money"
+				n.events = append(n.events, settled(g, reason))
 			case g.Kind == GateStuck && g.About == stuck.Executing:
-				why = "the loops have done every step meanwhile, so no check-in is due"
-				n.events = append(n.events, settled(g, why))
+				reason = "the loops have done every step meanwhile, so no check-in is due"
+				n.events = append(n.events, settled(g, reason))
 			default:
-				others = true
+				elsewhere = true
 			}
 		}
-		if why != "" && !others {
-			n.resume(t.ID, why)
+		if reason != "" && !elsewhere {
+			n.resume(t.ID, reason)
 		}
 	}
 }
 
 // settled closes a gate that nobody has to answer any more.
-func settled(g loop.Gate, why string) loop.Event {
-	return closed(g, MessageSettled, "", BySteward, why)
+func settled(g loop.Gate, reason string) loop.Event {
+	return closed(g, MessageSettled, "", BySteward, reason)
 }
 
 // closed returns the event of a gate that an answer closes.
-func closed(g loop.Gate, message, choice, by, note string) loop.Event {
+func closed(g loop.Gate, message, choice, person, note string) loop.Event {
 	return loop.Event{
-		Type: loop.GateClosed, Task: g.Task, By: by, Note: note, Gate: &g, Message: message,
-		Answer: &loop.Answer{Gate: g.ID, Message: message, Choice: choice, By: by, Note: note},
+		Type: loop.GateClosed, Task: g.Task, By: person, Note: note, Gate: &g, Message: message,
+		Answer: &loop.Answer{Gate: g.ID, Message: message, Choice: choice, By: person, Note: note},
 	}
 }
 
 // finish ends a task. It closes the task's gates; questions about drift no longer offer to cancel it.
-func (n *next) finish(t Task, outcome, why string) {
+func (n *next) finish(t Task, outcome, reason string) {
 	for _, g := range loop.Fold(n.State, n.events).Gates {
 		if g.Task == t.ID {
-			n.events = append(n.events, settled(g, "the task is over: "+why))
+			n.events = append(n.events, settled(g, "the task is over: "+reason))
 		}
 	}
 	for _, d := range n.Drift { // the question stays, but without the choice to cancel
@@ -72,14 +72,14 @@ func (n *next) finish(t Task, outcome, why string) {
 			n.events = append(n.events, loop.Fold(n.State, n.events).told(d)...)
 		}
 	}
-	over := loop.Event{
-		Type: loop.TaskEnded, Task: t.ID, Outcome: outcome, Actions: t.Actions, Reason: why, Head: t.Head,
+	ended := loop.Event{
+		Type: loop.TaskEnded, Task: t.ID, Outcome: outcome, Actions: t.Actions, Reason: reason, Head: t.Head,
 		Usage: usageOf(t.Cost), ExecutingMs: t.ExecutingMs,
 	}
 	if outcome == Done {
-		over.Commit = t.Proposal
+		ended.Commit = t.Proposal
 	}
-	n.events = append(n.events, over)
+	n.events = append(n.events, ended)
 }
 
 // complete reports whether every step of the task's plan is done.
@@ -95,29 +95,29 @@ func tight(s State, c charter.Charter, id string) []loop.Event {
 		return nil
 	}
 	limit := c.Limits.Actions
-	least := t.Window.Actions - t.Window.Granted
-	most := least
+	minimum := t.Window.Actions - t.Window.Granted
+	maximum := minimum
 	for _, st := range t.Plan.Steps {
 		iterations := 1
 		if sp, err := LoopSpec(s, c, Job{Task: id, Step: st}, "", ""); err == nil {
 			iterations = max(iterations, sp.Limits.Iterations)
 		}
-		least, most = least+2, most+1+iterations // a loop has at least one iteration, and its end is an action too
+		minimum, maximum = minimum+2, maximum+1+iterations // a loop has at least one iteration, and its end is an action too
 		if len(st.After) > 1 {
-			least, most = least+1, most+1 // joining their work is an action
+			minimum, maximum = minimum+1, maximum+1 // joining their work is an action
 		}
 	}
-	takes := ""
+	duration := ""
 	switch {
-	case least > limit:
-		takes = fmt.Sprintf("takes at least %d actions", least)
-	case most > limit:
-		takes = fmt.Sprintf("may take up to %d actions", most)
+	case minimum > limit:
+		duration = fmt.Sprintf("takes at least %d actions", minimum)
+	case maximum > limit:
+		duration = fmt.Sprintf("may take up to %d actions", maximum)
 	default:
 		return nil
 	}
 	return []loop.Event{{Type: loop.Warned, Task: id, Reason: fmt.Sprintf(
 		"this plan has %s and %s; the limit is %d (limits.actions). A task that exceeds it stops and asks, even if it makes progress",
-		metric.Counted(len(t.Plan.Steps), "step"), takes, limit,
+		metric.Counted(len(t.Plan.Steps), "step"), duration, limit,
 	)}}
 }

@@ -49,12 +49,12 @@ func (t Task) standstill() string {
 }
 
 // StandstillOf returns why nothing happens for a task, as people see it, else "". when formats a time.
-func (s State) StandstillOf(t Task, when func(time.Time) string) string {
+func (s State) StandstillOf(t Task, format func(time.Time) string) string {
 	switch {
 	case t.Outcome != "" || s.Status.Ended():
 		return ""
 	case !t.Until.IsZero():
-		return "sleeps until " + when(t.Until)
+		return "sleeps until " + format(t.Until)
 	case t.Standstill != "":
 		return t.Standstill
 	case t.Interrupted != "" && t.State != task.Waiting: // in WAITING_FOR_HUMAN a person has to answer first

@@ -137,7 +137,7 @@ func (t Task) Needs() []task.Need {
 
 // outdated reports whether the plan was assessed under another charter or other governance files (S12).
 func (s State) outdated(t Task) bool {
-	differs := func(then, now string) bool { return then != "" && now != "" && then != now }
+	differs := func(earlier, now string) bool { return earlier != "" && now != "" && earlier != now }
 	return t.Plan != nil && (differs(t.Plan.Charter, s.Charter) || differs(t.Plan.Governance, s.Governance))
 }
 
@@ -147,11 +147,11 @@ func (t Task) Stands() (g loop.Gate, ok bool) {
 	if t.Outcome != "" || t.State != task.Waiting || !t.resumable() || t.doubted() {
 		return g, false
 	}
-	what := "it waits until you continue it"
+	text := "it waits until you continue it"
 	if t.WaitingFor != nil && t.WaitingFor.What != "" {
-		what = t.WaitingFor.What
+		text = t.WaitingFor.What
 	}
-	return loop.Gate{ID: "paused", Kind: loop.GatePause, Task: t.ID, Summary: t.ID + ": " + what, OpenedAt: t.Since, Answers: []string{loop.MessageContinue}}, true
+	return loop.Gate{ID: "paused", Kind: loop.GatePause, Task: t.ID, Summary: t.ID + ": " + text, OpenedAt: t.Since, Answers: []string{loop.MessageContinue}}, true
 }
 
 // Open returns everything at the steward that waits for a person: its gates, then the tasks that a person paused or
@@ -161,16 +161,16 @@ func (s State) Open() []loop.Gate {
 	if s.Status.Ended() {
 		return nil
 	}
-	all := slices.Clone(s.Gates)
+	gates := slices.Clone(s.Gates)
 	if s.Paused {
-		all = append(all, loop.Gate{ID: "paused", Kind: loop.GatePause, Summary: "the steward is paused: everything waits until you continue it", Answers: []string{loop.MessageContinue}})
+		gates = append(gates, loop.Gate{ID: "paused", Kind: loop.GatePause, Summary: "the steward is paused: everything waits until you continue it", Answers: []string{loop.MessageContinue}})
 	}
 	for _, t := range s.Tasks {
 		if g, stands := t.Stands(); stands && (!s.Paused || t.Paused) {
-			all = append(all, g)
+			gates = append(gates, g)
 		}
 	}
-	return all
+	return gates
 }
 
 // Position returns the state of a task as people see it; of a finished task, its outcome. In a steward that has ended,
@@ -261,10 +261,10 @@ type Known = task.Known
 const MaxDoneBefore = 500
 
 // DoneBefore returns the last keys of tasks that a steward has done, each once.
-func DoneBefore(known []Known) []Known {
+func DoneBefore(entries []Known) []Known {
 	var done []Known
 	seen := map[string]bool{}
-	for _, k := range known {
+	for _, k := range entries {
 		if k.Done && !seen[k.Key] {
 			seen[k.Key] = true
 			done = append(done, k)
@@ -300,11 +300,11 @@ func (s State) Find(id string) *Task {
 
 // Foremost returns the first n tasks as people see them: started ones, then the queue, then the last finished ones.
 func (s State) Foremost(n int) []Task {
-	var started, queue, over []*Task
+	var started, queue, ended []*Task
 	for i := range s.Tasks { // by index, because a task is large
 		switch t := &s.Tasks[i]; {
 		case t.Outcome != "":
-			over = append(over, t)
+			ended = append(ended, t)
 		case t.State == task.Idle:
 			queue = append(queue, t)
 		default:
@@ -312,11 +312,11 @@ func (s State) Foremost(n int) []Task {
 		}
 	}
 	open := first(append(started, queue...), n)
-	all := make([]Task, 0, min(n, len(s.Tasks)))
-	for _, t := range slices.Concat(open, list.Last(over, n-len(open))) {
-		all = append(all, *t)
+	tasks := make([]Task, 0, min(n, len(s.Tasks)))
+	for _, t := range slices.Concat(open, list.Last(ended, n-len(open))) {
+		tasks = append(tasks, *t)
 	}
-	return all
+	return tasks
 }
 
 // Shown returns the state as a query answers it: at most n tasks and n gates, with complete counts, for people only.

@@ -36,9 +36,9 @@ type Stop struct {
 	Source    string // the condition in the words of the source
 	When      string // what the condition means in pawl
 
-	of    []Do                                      // the actions before which it is checked; nil: a planner or a loop reports it
-	holds func(n *next, t Task, j Job) (why string) // returns "" if the condition does not hold
-	asks  func(n *next, t Task, why string)         // moves the task to WAITING_FOR_HUMAN; nil: nothing else is asked
+	of    []Do                                         // the actions before which it is checked; nil: a planner or a loop reports it
+	holds func(n *next, t Task, j Job) (reason string) // returns "" if the condition does not hold
+	asks  func(n *next, t Task, reason string)         // moves the task to WAITING_FOR_HUMAN; nil: nothing else is asked
 }
 
 var (
@@ -136,8 +136,8 @@ func (n *next) stopped(j Job) *Stopping {
 		if !slices.Contains(stop.of, j.Do) {
 			continue
 		}
-		if why := stop.holds(n, *t, j); why != "" {
-			return &Stopping{&Stops[i], why}
+		if reason := stop.holds(n, *t, j); reason != "" {
+			return &Stopping{&Stops[i], reason}
 		}
 	}
 	if n.outdated(*t) && slices.Contains(loops, j.Do) {
@@ -209,21 +209,21 @@ func (n *next) unlawful(t Task, j Job) string {
 		return fmt.Sprintf("the step %s is not valid any more: %s", j.Step.ID, loop.Clip(strings.ReplaceAll(err.Error(), "\n", "; "), 500))
 	}
 	for _, command := range risk.Commands(sp) {
-		if ok, why := risk.Allowed(n.charter, command); !ok {
-			return fmt.Sprintf("the step %s may not use the command `%s`: %s", j.Step.ID, loop.Clip(command, LongCommand), why)
+		if ok, reason := risk.Allowed(n.charter, command); !ok {
+			return fmt.Sprintf("the step %s may not use the command `%s`: %s", j.Step.ID, loop.Clip(command, LongCommand), reason)
 		}
 	}
 	return ""
 }
 
 // LoopSpec returns the spec for a step's loop, which starts from the branch from, and whose work is for the branch onto.
-func LoopSpec(s State, c charter.Charter, j Job, from, onto string) (spec.Spec, error) {
+func LoopSpec(s State, c charter.Charter, j Job, base, target string) (spec.Spec, error) {
 	t := s.Find(j.Task)
 	if t == nil || t.Plan == nil {
 		return spec.Spec{}, fmt.Errorf("the task %s has no plan", j.Task)
 	}
 	return c.Loop(j.Step, charter.Caps{
-		Loop: j.Loop, Task: t.ID, Goal: task.Goal(t.Title, t.Source), Plan: t.Plan.Hash, ApprovedBy: t.ApprovedBy, From: from, Base: t.Base, Onto: onto, Last: j.Last, CostUSD: j.Cap,
+		Loop: j.Loop, Task: t.ID, Goal: task.Goal(t.Title, t.Source), Plan: t.Plan.Hash, ApprovedBy: t.ApprovedBy, From: base, Base: t.Base, Onto: target, Last: j.Last, CostUSD: j.Cap,
 	})
 }
 
@@ -235,8 +235,8 @@ func (n *next) needsApproval(t Task, _ Job) string {
 	return needsInWords(t.Needs())
 }
 
-func (n *next) waitsForApproval(t Task, why string) {
-	n.to(t, task.Waiting, task.Evidence{Reason: "it needs an approval: " + why, Stop: StopApproval}, n.tierGate(t))
+func (n *next) waitsForApproval(t Task, reason string) {
+	n.to(t, task.Waiting, task.Evidence{Reason: "it needs an approval: " + reason, Stop: StopApproval}, n.tierGate(t))
 }
 
 func (n *next) moneyIsSpent(t Task, _ Job) string {
@@ -246,8 +246,8 @@ func (n *next) moneyIsSpent(t Task, _ Job) string {
 	return ""
 }
 
-func (n *next) waitsForMoney(t Task, why string) {
-	n.to(t, task.Waiting, task.Evidence{Reason: why, Stop: StopResources}, n.budgetGate(t, *n.limit(t)))
+func (n *next) waitsForMoney(t Task, reason string) {
+	n.to(t, task.Waiting, task.Evidence{Reason: reason, Stop: StopResources}, n.budgetGate(t, *n.limit(t)))
 }
 
 // circle returns the first exceeded limit of loop detection, or nil; with checkIn, that between iterations.
@@ -295,18 +295,18 @@ func asksCircle(checkIn bool) func(*next, Task, string) {
 	}
 }
 
-func (n *next) stuckByGuardrail(t Task, why string) {
-	n.stuckBy(t, StopGuardrail, why, cmp.Or(t.Step, "begin a step"))
+func (n *next) stuckByGuardrail(t Task, reason string) {
+	n.stuckBy(t, StopGuardrail, reason, cmp.Or(t.Step, "begin a step"))
 }
 
 // afterNothing names a task that has to be done first and never will be.
 func (n *next) afterNothing(t Task, _ Job) string {
 	for _, id := range t.After {
-		other := n.Find(id)
-		if other == nil {
+		blocker := n.Find(id)
+		if blocker == nil {
 			return fmt.Sprintf("the task %s, which has to be done first, is not known", id)
 		}
-		if other.Outcome == Cancelled {
+		if blocker.Outcome == Cancelled {
 			return fmt.Sprintf("the task %s, which has to be done first, was cancelled", id)
 		}
 	}

@@ -23,10 +23,10 @@ func submit(s State, c charter.Charter, m Message) (rules.Reply, error) {
 	if err != nil {
 		return rules.Reply{}, err
 	}
-	if known := s.known(t); known != nil {
-		reply := rules.Reply{Text: s.again(*known, t)}
+	if earlier := s.known(t); earlier != nil {
+		reply := rules.Reply{Text: s.again(*earlier, t)}
 		if m.Trigger != nil {
-			reply.Events = []loop.Event{triggered(m, known.Task, "duplicate")}
+			reply.Events = []loop.Event{triggered(m, earlier.Task, "duplicate")}
 		}
 		return reply, nil
 	}
@@ -56,9 +56,9 @@ func submit(s State, c charter.Charter, m Message) (rules.Reply, error) {
 	}
 	named := map[string]bool{}
 	t.After = slices.DeleteFunc(t.After, func(id string) bool {
-		again := named[id]
+		duplicate := named[id]
 		named[id] = true
-		return again || s.knownBy(Key("id "+id)).Done
+		return duplicate || s.knownBy(Key("id "+id)).Done
 	})
 	t.Source = cmp.Or(t.Source, m.By, "a person")
 	var events []loop.Event
@@ -66,13 +66,13 @@ func submit(s State, c charter.Charter, m Message) (rules.Reply, error) {
 		events = append(events, triggered(m, t.ID, "accepted"))
 	}
 	events = append(append(events, without...), loop.Event{Type: loop.TaskSubmitted, Task: t.ID, By: m.By, Submitted: &t})
-	before := 0
+	ahead := 0
 	for i := range s.Tasks {
-		if other := &s.Tasks[i]; other.Outcome == "" && other.State == task.Idle && other.Priority >= t.Priority {
-			before++
+		if queued := &s.Tasks[i]; queued.Outcome == "" && queued.State == task.Idle && queued.Priority >= t.Priority {
+			ahead++
 		}
 	}
-	text := fmt.Sprintf("task %s, %d before it in the queue", t.ID, before)
+	text := fmt.Sprintf("task %s, %d before it in the queue", t.ID, ahead)
 	if n := len(t.After); n > 0 {
 		text += "; it waits until " + strings.Join(t.After[:min(n, 5)], ", ")
 		if n > 5 {
@@ -122,13 +122,13 @@ func (s State) known(t task.Task) *Known {
 // again says that t repeats a task: where that one is, or how it ended and how t can be submitted all the same.
 func (s State) again(k Known, t task.Task) string {
 	end := map[bool]string{true: Done, false: Cancelled}[k.Done] // an old task is known by its keys only
-	if own := s.Find(k.Task); own != nil {
-		if own.Outcome == "" {
-			return fmt.Sprintf("the task %s is there already: %s", k.Task, own.State)
+	if t := s.Find(k.Task); t != nil {
+		if t.Outcome == "" {
+			return fmt.Sprintf("the task %s is there already: %s", k.Task, t.State)
 		}
-		end = own.Outcome
-		if own.Reason != "" {
-			end += " (" + loop.Clip(own.Reason, 200) + ")"
+		end = t.Outcome
+		if t.Reason != "" {
+			end += " (" + loop.Clip(t.Reason, 200) + ")"
 		}
 	}
 	key := "ID"

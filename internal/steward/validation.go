@@ -29,10 +29,10 @@ func AfterRecord(s State, out api.TasksRecorded) (events []loop.Event) {
 
 // Unanswered returns what a validation has found without the drift that a person has answered since it began, in the
 // state before: it may have looked at the world before the answer took effect. The next validation sees what is so.
-func (s State) Unanswered(before State, found []task.Drift) []task.Drift {
+func (s State) Unanswered(previous State, found []task.Drift) []task.Drift {
 	return slices.DeleteFunc(slices.Clone(found), func(d task.Drift) bool {
-		known := func(other task.Drift) bool { return same(other, d) }
-		return slices.ContainsFunc(before.Drift, known) && !slices.ContainsFunc(s.Drift, known)
+		isFound := func(candidate task.Drift) bool { return same(candidate, d) }
+		return slices.ContainsFunc(previous.Drift, isFound) && !slices.ContainsFunc(s.Drift, isFound)
 	})
 }
 
@@ -65,8 +65,8 @@ const (
 // examined returns what follows from a health check. The first failure submits a task; further failures do so only
 // after the check was well again. seq is the number of the ledger's last event.
 func examined(s State, c charter.Charter, h api.Health, seq string) []loop.Event {
-	known, ill := s.Ill[h.Name]
-	tr := task.Trigger{Name: h.Name, From: charter.Health, Result: Healthy, Task: known}
+	earlier, ill := s.Ill[h.Name]
+	tr := task.Trigger{Name: h.Name, From: charter.Health, Result: Healthy, Task: earlier}
 	if h.Ill == "" {
 		if !ill {
 			return nil
@@ -104,11 +104,11 @@ func examined(s State, c charter.Charter, h api.Health, seq string) []loop.Event
 }
 
 // contradictions returns where the state contradicts itself. No event should ever cause that.
-func (s State) contradictions() (all []task.Drift) {
+func (s State) contradictions() (drifts []task.Drift) {
 	loops := map[string]string{}
 	for _, t := range s.Tasks {
 		say := func(format string, args ...any) {
-			all = append(all, task.Drift{Name: task.DriftState, What: t.ID, Text: "the task " + t.ID + " " + fmt.Sprintf(format, args...)})
+			drifts = append(drifts, task.Drift{Name: task.DriftState, What: t.ID, Text: "the task " + t.ID + " " + fmt.Sprintf(format, args...)})
 		}
 		switch {
 		case !slices.Contains(task.States, t.State):
@@ -124,42 +124,42 @@ func (s State) contradictions() (all []task.Drift) {
 			say("waits for the gate %s, which is not open", w.Gate)
 		}
 		for _, id := range t.Loops {
-			if other := loops[id]; other != "" && other != t.ID {
-				say("has the loop %s, which is also a loop of %s", id, other)
+			if owner := loops[id]; owner != "" && owner != t.ID {
+				say("has the loop %s, which is also a loop of %s", id, owner)
 			}
 			loops[id] = t.ID
 		}
 	}
 	for _, g := range s.Gates {
 		if t := s.Find(g.Task); g.Task != "" && (t == nil || t.Outcome != "") {
-			all = append(all, task.Drift{Name: task.DriftState, What: g.ID, Text: "the gate " + g.ID + " belongs to the task " + g.Task + ", which is over"})
+			drifts = append(drifts, task.Drift{Name: task.DriftState, What: g.ID, Text: "the gate " + g.ID + " belongs to the task " + g.Task + ", which is over"})
 		}
 	}
-	return all
+	return drifts
 }
 
 // consistent returns the contradictions that were found in the state and that it has no more, as what has passed.
-func (s State) consistent() (well []task.Drift) {
+func (s State) consistent() (drifts []task.Drift) {
 	now := s.contradictions()
 	for _, d := range slices.Concat(s.Drift, s.Accepted) {
 		if d.Name == task.DriftState && !slices.ContainsFunc(now, func(c task.Drift) bool { return same(c, d) }) {
-			well = append(well, task.Drift{Name: d.Name, What: d.What, Text: "the record does not contradict itself about " + d.What + " any more"})
+			drifts = append(drifts, task.Drift{Name: d.Name, What: d.What, Text: "the record does not contradict itself about " + d.What + " any more"})
 		}
 	}
-	return well
+	return drifts
 }
 
 // drifted records drift that is not known yet, and asks a person about it.
 func (s State) drifted(drift []task.Drift) (events []loop.Event) {
 	for _, d := range drift {
-		if i := slices.IndexFunc(s.Drift, func(known task.Drift) bool { return same(known, d) }); i >= 0 {
+		if i := slices.IndexFunc(s.Drift, func(drift task.Drift) bool { return same(drift, d) }); i >= 0 {
 			if s.Drift[i].Well != "" { // the drift is back
 				d.Task = s.Drift[i].Task
 				events = append(events, s.told(d)...)
 			}
 			continue
 		}
-		if slices.ContainsFunc(s.Accepted, func(known task.Drift) bool { return same(known, d) && known.Theirs == d.Theirs }) {
+		if slices.ContainsFunc(s.Accepted, func(drift task.Drift) bool { return same(drift, d) && drift.Theirs == d.Theirs }) {
 			continue
 		}
 		answers := []string{Keep}
@@ -177,8 +177,8 @@ func (s State) drifted(drift []task.Drift) (events []loop.Event) {
 }
 
 // passed records that drift has passed. Only a person closes its gate, whose text then says how things are now.
-func (s State) passed(well []task.Drift) (events []loop.Event) {
-	for _, w := range well {
+func (s State) passed(healed []task.Drift) (events []loop.Event) {
+	for _, w := range healed {
 		for _, d := range s.Drift {
 			if same(d, w) && d.Well == "" {
 				d.Well = w.Text
@@ -186,13 +186,13 @@ func (s State) passed(well []task.Drift) (events []loop.Event) {
 			}
 		}
 	}
-	return append(events, s.forgotten(well)...)
+	return append(events, s.forgotten(healed)...)
 }
 
 // forgotten records that drift has passed that a person accepted. The steward asks again if it comes back.
-func (s State) forgotten(well []task.Drift) (events []loop.Event) {
-	for _, w := range well {
-		if slices.ContainsFunc(s.Accepted, func(known task.Drift) bool { return same(known, w) }) {
+func (s State) forgotten(healed []task.Drift) (events []loop.Event) {
+	for _, w := range healed {
+		if slices.ContainsFunc(s.Accepted, func(drift task.Drift) bool { return same(drift, w) }) {
 			events = append(events, loop.Event{Type: loop.DriftFound, Drift: &task.Drift{Name: w.Name, What: w.What, Well: cmp.Or(w.Well, w.Text)}})
 		}
 	}

@@ -31,13 +31,13 @@ type job struct {
 }
 
 // underWay returns the jobs under way, in an order that every replay repeats.
-func (r *run) underWay() (all []steward.Job) {
+func (r *run) underWay() (jobs []steward.Job) {
 	for _, key := range slices.Sorted(maps.Keys(r.jobs)) {
 		if j := r.jobs[key].Job; j.Do != "" {
-			all = append(all, j)
+			jobs = append(jobs, j)
 		}
 	}
-	return all
+	return jobs
 }
 
 // start begins the jobs, and reports whether the steward should end. If it should, it cancels all jobs.
@@ -62,8 +62,8 @@ func (r *run) start(ctx workflow.Context, jobs []steward.Job) (end bool) {
 }
 
 // background runs what beside the main line, once at a time for each key.
-func (r *run) background(ctx workflow.Context, key string, j steward.Job, what func(workflow.Context) error) {
-	if _, is := r.jobs[key]; is {
+func (r *run) background(ctx workflow.Context, key string, j steward.Job, work func(workflow.Context) error) {
+	if _, ok := r.jobs[key]; ok {
 		return
 	}
 	ctx, cancel := workflow.WithCancel(ctx)
@@ -73,7 +73,7 @@ func (r *run) background(ctx workflow.Context, key string, j steward.Job, what f
 			delete(r.jobs, key)
 			r.finished++
 		}()
-		if err := what(ctx); err != nil && ctx.Err() == nil {
+		if err := work(ctx); err != nil && ctx.Err() == nil {
 			workflow.GetLogger(ctx).Error("a job of the steward failed", "job", key, "error", err)
 		}
 	})
@@ -105,18 +105,18 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 	}
 	s := r.State()
 	t := s.Find(j.Task)
-	in := api.PlanTask{
+	input := api.PlanTask{
 		Step:    api.Step{Ref: r.opened.Ref, Key: api.Key{Iteration: t.Actions, Name: string(j.Do) + "-" + t.ID, Repeat: int(s.Seq)}, LimitMs: r.charter.Limits.Executing.D().Milliseconds()},
 		Steward: s.Steward, Ledger: s.Ledger, Charter: r.charter, Task: t.ID, Note: j.Note, Tier: t.PersonsTier(), CostUSD: j.Cap, Again: j.Plan,
 	}
-	what, failed, after := "plan "+t.ID, "it could not be planned: ", steward.AfterPlan
+	summary, failed, apply := "plan "+t.ID, "it could not be planned: ", steward.AfterPlan
 	if j.Do == steward.Assess {
-		what, failed, after = "assess the plan of "+t.ID+" once more", "its risk could not be assessed: ", steward.AfterAssess
+		summary, failed, apply = "assess the plan of "+t.ID+" once more", "its risk could not be assessed: ", steward.AfterAssess
 	} else {
-		in.Claims = steward.Claims(s, r.charter, t.ID)
+		input.Claims = steward.Claims(s, r.charter, t.ID)
 	}
 	var out api.TaskPlanned
-	err := r.execute(ctx, api.PlanTaskName, what, in, &out)
+	err := r.execute(ctx, api.PlanTaskName, summary, input, &out)
 	switch {
 	case err != nil && ctx.Err() != nil: // the planner gave way, or nobody wants the task any more; a plan that it had just made counts
 		out.Interrupted = true
@@ -124,7 +124,7 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 		out.Problems = append(out.Problems, failed+display.Plain(err))
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	return r.follow(ctx, func(s steward.State) []loop.Event { return after(s, r.charter, j, out) })
+	return r.follow(ctx, func(s steward.State) []loop.Event { return apply(s, r.charter, j, out) })
 }
 
 // begin starts the loop of a step, or adopts a running loop. A loop with the step's ID belongs to the step if it was
@@ -136,17 +136,17 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 
 // beginAs is begin without the loop's reports, which wait. It sets the loop's ID.
 func (r *run) beginAs(ctx workflow.Context, j *steward.Job) error {
-	cannot := func(why string) error {
-		return r.follow(ctx, func(s steward.State) []loop.Event { return steward.CannotBegin(s, *j, why) })
+	cannot := func(reason string) error {
+		return r.follow(ctx, func(s steward.State) []loop.Event { return steward.CannotBegin(s, *j, reason) })
 	}
-	var there api.ChildRead
+	var read api.ChildRead
 	taken := "" // the name, if somebody took it before the start
 	for n, id := 2, j.Loop; ; {
 		r.begun[j.Loop] = true // before it is read: what it reports meanwhile is newer
-		if err := r.execute(ctx, api.ReadChildName, "is there a loop "+j.Loop+"?", api.ReadChild{Loop: j.Loop}, &there); err != nil {
+		if err := r.execute(ctx, api.ReadChildName, "is there a loop "+j.Loop+"?", api.ReadChild{Loop: j.Loop}, &read); err != nil {
 			return cannot("whether the loop " + j.Loop + " runs already can't be read: " + display.Plain(err))
 		}
-		if there.Found && !there.Of(r.State().Steward, j.Plan) {
+		if read.Found && !read.Of(r.State().Steward, j.Plan) {
 			if err := r.catchUp(ctx, j.Loop); err != nil {
 				return err
 			}
@@ -155,7 +155,7 @@ func (r *run) beginAs(ctx workflow.Context, j *steward.Job) error {
 			continue
 		}
 		var err error
-		if there.Found {
+		if read.Found {
 			j.Do = steward.Adopt
 			err = r.may(*j)
 		} else {
@@ -179,7 +179,7 @@ func (r *run) beginAs(ctx workflow.Context, j *steward.Job) error {
 	if err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterBegin(s, *j) }); err != nil {
 		return err
 	}
-	return r.reported(ctx, there.Event)
+	return r.reported(ctx, read.Event)
 }
 
 // catchUp applies what a loop has reported while it was being started.
@@ -204,14 +204,14 @@ func startedAlready(err error) bool {
 
 // launch starts a child loop. The child outlives this run, and the steward.
 func (r *run) launch(ctx workflow.Context, j steward.Job) error {
-	from, err := r.footing(ctx, j)
+	base, err := r.footing(ctx, j)
 	if err != nil {
 		return err
 	}
 	if err := r.may(j); err != nil {
 		return err
 	}
-	sp, err := steward.LoopSpec(r.State(), r.charter, j, from, r.opened.Onto)
+	sp, err := steward.LoopSpec(r.State(), r.charter, j, base, r.opened.Onto)
 	if err != nil {
 		return err
 	}
@@ -258,12 +258,12 @@ func (r *run) footing(ctx workflow.Context, j steward.Job) (branch string, err e
 	case len(j.After) == 1:
 		return j.After[0].Branch, nil
 	}
-	in := api.Join{Ref: r.opened.Ref, Task: j.Task, Step: j.Step.ID}
-	in.Heads = list.Map(j.After, func(st steward.Step) string { return st.Head })
+	input := api.Join{Ref: r.opened.Ref, Task: j.Task, Step: j.Step.ID}
+	input.Heads = list.Map(j.After, func(st steward.Step) string { return st.Head })
 	var out api.Joined
 	j.Do = steward.Join
 	if err = r.may(j); err == nil {
-		err = r.execute(ctx, api.JoinName, "join the work of the steps before "+j.Step.ID, in, &out)
+		err = r.execute(ctx, api.JoinName, "join the work of the steps before "+j.Step.ID, input, &out)
 	}
 	if err != nil {
 		return "", err

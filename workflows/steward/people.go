@@ -27,9 +27,9 @@ const shown = 100
 func (r *run) handleQueries(ctx workflow.Context) error {
 	return errors.Join(
 		display.Answer(ctx, "state", "The steward's state", func() (steward.State, error) { return r.standing().Shown(shown), nil }),
-		display.AnswerFrom(ctx, "tasks", "All tasks, a hundred at a time; the argument, a number, is where to begin", func(from int) launch.TasksView {
+		display.AnswerFrom(ctx, "tasks", "All tasks, a hundred at a time; the argument, a number, is where to begin", func(offset int) launch.TasksView {
 			s := r.standing()
-			tasks, next := page(s.Tasks, from)
+			tasks, next := page(s.Tasks, offset)
 			return launch.TasksView{Tasks: tasks, Count: len(s.Tasks), Next: next, Ledger: s.Ledger}
 		}),
 		display.Answer(ctx, "task", "One task; the argument is its ID", func(argument json.RawMessage) (*steward.Task, error) {
@@ -42,9 +42,9 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 			}
 			return nil, fmt.Errorf("there is no task %q", loop.Clip(id, 80))
 		}),
-		display.AnswerFrom(ctx, "gates", "What waits for a person, a hundred at a time; the argument, a number, is where to begin", func(from int) launch.GatesView {
+		display.AnswerFrom(ctx, "gates", "What waits for a person, a hundred at a time; the argument, a number, is where to begin", func(offset int) launch.GatesView {
 			s := r.State()
-			gates, next := page(s.Gates, from)
+			gates, next := page(s.Gates, offset)
 			return launch.GatesView{Gates: gates, Count: len(s.Gates), Next: next, Ledger: s.Ledger}
 		}),
 		display.AnswerEvents(ctx, r.Journal),
@@ -55,13 +55,13 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 func (r *run) standing() steward.State { return r.State().Standing(r.underWay()) }
 
 // page returns the part of a list that begins at a position, and the position of the rest.
-func page[T any](list []T, from int) (part []T, next int) {
-	from = min(max(from, 0), len(list))
-	to := min(from+shown, len(list))
-	if to < len(list) {
-		next = to
+func page[T any](list []T, offset int) (part []T, next int) {
+	offset = min(max(offset, 0), len(list))
+	end := min(offset+shown, len(list))
+	if end < len(list) {
+		next = end
 	}
-	return list[from:to], next
+	return list[offset:end], next
 }
 
 // watch waits on each open gate, to remind people and to escalate. It notifies people of new gates.
@@ -132,15 +132,15 @@ func Details(s steward.State) string {
 	var w strings.Builder
 	open := s.Open()
 	for _, g := range open[:min(len(open), detailed)] {
-		since, about := "", ""
+		state, about := "", ""
 		if !g.OpenedAt.IsZero() {
-			since = ", since " + g.OpenedAt.Format(time.RFC3339)
+			state = ", since " + g.OpenedAt.Format(time.RFC3339)
 		}
 		if g.Task != "" {
 			about = " of the task " + markdown.Code(g.Task)
 		}
 		first, points := g.Listed()
-		fmt.Fprintf(&w, "### Waiting: %s%s\n\n%s (gate %s%s)\n\n", g.Kind, about, markdown.Text(first), markdown.Code(g.ID), since)
+		fmt.Fprintf(&w, "### Waiting: %s%s\n\n%s (gate %s%s)\n\n", g.Kind, about, markdown.Text(first), markdown.Code(g.ID), state)
 		for i, point := range points {
 			w.WriteString("- " + markdown.Text(point) + "\n")
 			if i == len(points)-1 {
@@ -156,19 +156,19 @@ func Details(s steward.State) string {
 		w.WriteString(display.Ways(steward.Ways(s.Steward, g)))
 		w.WriteString("\n")
 	}
-	if more := len(open) - detailed; more > 0 {
-		fmt.Fprintf(&w, "%d more: see the query `gates`, or `pawl inbox`.\n\n", more)
+	if further := len(open) - detailed; further > 0 {
+		fmt.Fprintf(&w, "%d more: see the query `gates`, or `pawl inbox`.\n\n", further)
 	}
 	asked := list.Filter(s.Tasks, s.AtLoop)
 	for _, t := range asked[:min(len(asked), detailed)] {
 		f := t.WaitingFor
 		fmt.Fprintf(&w, "### Waiting at the loop %s\n\n%s (gate %s): %s says how to answer\n\n", markdown.Code(f.Loop), markdown.Text(f.What), markdown.Code(f.Gate), markdown.Code(shell.Join("pawl", "show", f.Loop)))
 	}
-	switch more := len(asked) - detailed; {
-	case more == 1:
+	switch further := len(asked) - detailed; {
+	case further == 1:
 		w.WriteString("One more loop waits: see `pawl inbox`.\n\n")
-	case more > 1:
-		fmt.Fprintf(&w, "%d more loops wait: see `pawl inbox`.\n\n", more)
+	case further > 1:
+		fmt.Fprintf(&w, "%d more loops wait: see `pawl inbox`.\n\n", further)
 	}
 	w.WriteString("| | |\n|---|---|\n")
 	if !s.Status.Ended() {
@@ -182,13 +182,13 @@ func Details(s steward.State) string {
 	w.WriteString("\n| task | state | tier | priority | step | actions | what |\n|---|---|---|---|---|---|---|\n")
 	for _, t := range s.Foremost(detailed) {
 		state := s.Position(t)
-		if why := s.StandstillOf(t, func(at time.Time) string { return at.Format(time.RFC3339) }); why != "" {
-			state += ", " + markdown.Text(why)
+		if reason := s.StandstillOf(t, func(t time.Time) string { return t.Format(time.RFC3339) }); reason != "" {
+			state += ", " + markdown.Text(reason)
 		}
 		fmt.Fprintf(&w, "| %s | %s | %s | %d | %s | %d | %s |\n", markdown.Text(t.ID), state, dash(string(t.Tier)), t.Priority, dash(t.Step), t.Actions, markdown.Text(loop.Clip(t.Title, 120)))
 	}
-	if more := len(s.Tasks) - detailed; more > 0 {
-		fmt.Fprintf(&w, "\n%d more: see the query `tasks`.\n", more)
+	if further := len(s.Tasks) - detailed; further > 0 {
+		fmt.Fprintf(&w, "\n%d more: see the query `tasks`.\n", further)
 	}
 	return w.String()
 }

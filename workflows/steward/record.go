@@ -52,20 +52,20 @@ func (r *run) options(name, summary string) workflow.ActivityOptions {
 // queue returns the queue of the steward's host; before there is one, the shared queue.
 func (r *run) queue() string { return cmp.Or(r.opened.Queue, api.TaskQueue) }
 
-func (r *run) execute(ctx workflow.Context, name, summary string, in, out any) error {
-	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, r.options(name, summary)), name, in).Get(ctx, out)
+func (r *run) execute(ctx workflow.Context, name, summary string, request, out any) error {
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, r.options(name, summary)), name, request).Get(ctx, out)
 }
 
 // executeUntilHalt runs an activity that the whole steward waits for. A halt ends it too: what is tried again and again,
 // or does not answer, must not hold a steward that a person wants to end.
-func (r *run) executeUntilHalt(ctx workflow.Context, name, summary string, in, out any) error {
+func (r *run) executeUntilHalt(ctx workflow.Context, name, summary string, request, out any) error {
 	if !r.haltable {
-		return r.execute(ctx, name, summary, in, out)
+		return r.execute(ctx, name, summary, request, out)
 	}
 	options := r.options(name, summary)
 	if r.closing {
 		options.RetryPolicy = placement.FewRetries
-		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), name, in).Get(ctx, out)
+		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), name, request).Get(ctx, out)
 	}
 	grace := placement.HaltGrace
 	if name == api.OpenStewardName { // opening has recorded nothing that an end could miss
@@ -73,7 +73,7 @@ func (r *run) executeUntilHalt(ctx workflow.Context, name, summary string, in, o
 	}
 	halted := func() bool { return r.keeper.Halting() != "" }
 	err := placement.UntilHalt(ctx, halted, grace, func(ctx workflow.Context) workflow.Future {
-		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), name, in)
+		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), name, request)
 	}, out)
 	if err != nil && halted() && wire.Decode(err) == nil { // the last attempt may have failed while it was being cancelled
 		return temporal.NewCanceledError()
@@ -84,8 +84,8 @@ func (r *run) executeUntilHalt(ctx workflow.Context, name, summary string, in, o
 // open makes store, desk and ledger ready, and starts the steward or resumes the one in the ledger.
 func (r *run) open(ctx workflow.Context) error {
 	info := workflow.GetInfo(ctx)
-	in := api.OpenSteward{Steward: info.WorkflowExecution.ID, FirstRun: info.FirstRunID, Charter: r.charter, Ledger: r.from}
-	if err := r.executeUntilHalt(ctx, api.OpenStewardName, "open "+r.charter.Repo.Address(), in, &r.opened); err != nil {
+	input := api.OpenSteward{Steward: info.WorkflowExecution.ID, FirstRun: info.FirstRunID, Charter: r.charter, Ledger: r.from}
+	if err := r.executeUntilHalt(ctx, api.OpenStewardName, "open "+r.charter.Repo.Address(), input, &r.opened); err != nil {
 		return err
 	}
 	o := r.opened
@@ -112,15 +112,15 @@ func (r *run) open(ctx workflow.Context) error {
 }
 
 // record appends pending events to the ledger and writes the artifacts.
-func (r *run) record(ctx workflow.Context, summary string, closing bool, more ...loop.Event) error {
-	if len(r.Pending()) == 0 && len(more) == 0 && !closing {
+func (r *run) record(ctx workflow.Context, summary string, closing bool, further ...loop.Event) error {
+	if len(r.Pending()) == 0 && len(further) == 0 && !closing {
 		return nil
 	}
-	milestone := closing || slices.ContainsFunc(append(r.Pending(), more...), func(e loop.Event) bool {
+	milestone := closing || slices.ContainsFunc(append(r.Pending(), further...), func(e loop.Event) bool {
 		return e.Type == loop.MilestoneReached || e.Type == loop.TaskStateChanged || e.Type == loop.LoopDetected
 	})
 	var out api.TasksRecorded
-	_, err := r.Append(ctx, more, func(entry func() api.Entry) (api.Appended, bool, error) {
+	_, err := r.Append(ctx, further, func(entry func() api.Entry) (api.Appended, bool, error) {
 		e := entry()
 		e.Ref, e.Hasty = r.opened.Ref, r.closing
 		if len(e.Events) == 0 && !closing { // somebody else recorded them
@@ -138,31 +138,31 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, more ..
 	}
 	r.appended = true
 	r.show(ctx)
-	var after []loop.Event
+	var late []loop.Event
 	if out.PushRefused != "" {
-		after = append(after, loop.Event{Type: loop.PushRefused, Reason: out.PushRefused})
+		late = append(late, loop.Event{Type: loop.PushRefused, Reason: out.PushRefused})
 	}
-	for _, what := range out.Mended {
-		after = append(after, loop.Event{Type: loop.Warned, Reason: what})
+	for _, text := range out.Mended {
+		late = append(late, loop.Event{Type: loop.Warned, Reason: text})
 	}
 	if out.Stop != "" && r.State().HaltRequested == "" && !r.State().Paused && !closing { // STOP waits for a person (S6)
-		after = append(after, loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, Reason: out.Stop, By: "loop-stop"})
+		late = append(late, loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, Reason: out.Stop, By: "loop-stop"})
 	}
-	after = append(after, steward.AfterRecord(r.State(), out)...)
-	if len(after) == 0 || closing {
+	late = append(late, steward.AfterRecord(r.State(), out)...)
+	if len(late) == 0 || closing {
 		return nil
 	}
-	return r.emit(ctx, after...)
+	return r.emit(ctx, late...)
 }
 
 // everySoOften makes a validation due at regular times (S12).
 func (r *run) everySoOften(ctx workflow.Context) {
-	every := r.charter.ValidateEvery.D()
-	if every <= 0 {
+	interval := r.charter.ValidateEvery.D()
+	if interval <= 0 {
 		return
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		for workflow.NewTimerWithOptions(ctx, every, workflow.TimerOptions{Summary: "until the next validation"}).Get(ctx, nil) == nil {
+		for workflow.NewTimerWithOptions(ctx, interval, workflow.TimerOptions{Summary: "until the next validation"}).Get(ctx, nil) == nil {
 			r.due = true
 		}
 	})
@@ -171,19 +171,19 @@ func (r *run) everySoOften(ctx workflow.Context) {
 // validate compares the world with the record, and applies the state of all loops: some may have ended unreported.
 func (r *run) validate(ctx workflow.Context) error {
 	s := r.State()
-	in := api.Validate{Ref: r.opened.Ref, Ledger: s.Ledger, Charter: r.charter, Missed: s.Missed, Slots: s.Slots}
+	input := api.Validate{Ref: r.opened.Ref, Ledger: s.Ledger, Charter: r.charter, Missed: s.Missed, Slots: s.Slots}
 	var loops []string
 	for _, t := range s.Tasks {
 		for _, st := range t.Steps {
 			if st.Loop != "" && st.Status != steward.Over && st.Status != steward.Pending {
-				in.Children = append(in.Children, api.Child{Loop: st.Loop, Status: st.Status, Head: st.Head})
+				input.Children = append(input.Children, api.Child{Loop: st.Loop, Status: st.Status, Head: st.Head})
 				loops = append(loops, st.Loop)
 			}
 		}
 		loops = append(loops, list.Map(t.Ending, func(st steward.Step) string { return st.Loop })...)
 	}
 	var out api.Validated
-	if err := r.execute(ctx, api.ValidateName, "is everything as recorded?", in, &out); err != nil {
+	if err := r.execute(ctx, api.ValidateName, "is everything as recorded?", input, &out); err != nil {
 		return err
 	}
 	err := r.follow(ctx, func(now steward.State) []loop.Event {

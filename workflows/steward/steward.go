@@ -147,11 +147,11 @@ func parse(id string, input converter.RawValue) (charter.Charter, error) {
 // patience returns how long a gate waits until people are notified again: after an eighth of the time, at the end of
 // the time, and then each time that it has passed again (S8, S10).
 func patience(g loop.Gate, waiting time.Duration, now time.Time) time.Duration {
-	due := waiting / 8
+	interval := waiting / 8
 	if g.Escalated > 0 {
-		due = waiting * time.Duration(g.Escalated)
+		interval = waiting * time.Duration(g.Escalated)
 	}
-	return max(g.OpenedAt.Add(due).Sub(now), time.Second)
+	return max(g.OpenedAt.Add(interval).Sub(now), time.Second)
 }
 
 // work runs until the steward ends: it records what has happened and does what follows.
@@ -239,8 +239,8 @@ func (r *run) emit(ctx workflow.Context, events ...loop.Event) error {
 }
 
 // follow emits what follows from the state at the steward's turn.
-func (r *run) follow(ctx workflow.Context, what func(steward.State) []loop.Event) error {
-	return r.Turn(ctx, func() { r.keeper.Emit(ctx, what(r.State())...) })
+func (r *run) follow(ctx workflow.Context, decide func(steward.State) []loop.Event) error {
+	return r.Turn(ctx, func() { r.keeper.Emit(ctx, decide(r.State())...) })
 }
 
 // continueAsNew limits the history: the steward continues in a new run with the same state. Child loops keep running
@@ -284,13 +284,13 @@ func (r *run) finish(ctx workflow.Context, err error) (*Result, error) {
 	}
 	ended := loop.Event{Type: loop.StewardEnded, Status: status, Reason: loop.Clip(reason, 1000)}
 	if r.opened.Ref != "" && !wire.Is(err, fault.LedgerAhead) {
-		more := r.record(ctx, "the steward is ended", true, ended)
-		if r.closing && more != nil && wire.Decode(more) == nil { // it has ended all the same
-			ended.Reason = loop.Clip(reason+"; its ledger doesn't have the end: "+inWords(more), 1000)
-			more = r.emit(ctx, ended)
+		recordErr := r.record(ctx, "the steward is ended", true, ended)
+		if r.closing && recordErr != nil && wire.Decode(recordErr) == nil { // it has ended all the same
+			ended.Reason = loop.Clip(reason+"; its ledger doesn't have the end: "+inWords(recordErr), 1000)
+			recordErr = r.emit(ctx, ended)
 		}
 		r.notify(ctx, loop.StewardEnded, "", ended.Reason)
-		err = cmp.Or(err, more)
+		err = cmp.Or(err, recordErr)
 	} else {
 		_ = r.emit(ctx, ended)
 	}
@@ -346,7 +346,7 @@ func (r *run) cancel(ctx workflow.Context) error {
 
 // inWords returns what made an activity fail, without Temporal's own words about it.
 func inWords(err error) string {
-	if failure, is := errors.AsType[*temporal.ApplicationError](err); is {
+	if failure, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return failure.Message()
 	}
 	return err.Error()
@@ -357,7 +357,7 @@ func plainly(err error) error {
 	if f := wire.Decode(err); f != nil {
 		return wire.Encode(f, nil)
 	}
-	if _, is := errors.AsType[*temporal.ApplicationError](err); is {
+	if _, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return err
 	}
 	return wire.Encode(fault.New(fault.InfrastructureError, "%v", err), nil)

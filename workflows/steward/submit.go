@@ -30,60 +30,60 @@ type Submitted struct {
 // Submit submits a task: {"steward": …, "task": {…}}. Schedules start it, and people who have only the Temporal UI. A
 // slot is part of its task's dedupe key, so it submits one task, however often Temporal tries.
 func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) {
-	var in task.Submission[json.RawMessage]
+	var submission task.Submission[json.RawMessage]
 	d := json.NewDecoder(bytes.NewReader(input.Payload().GetData()))
 	d.DisallowUnknownFields()
 	wrong := ""
-	switch err := d.Decode(&in); {
+	switch err := d.Decode(&submission); {
 	case errors.Is(err, io.EOF):
 		wrong = "it is empty"
 	case err != nil:
 		wrong = loop.Plain(err)
 	case d.More():
 		wrong = "something follows the object"
-	case in.Steward == "":
+	case submission.Steward == "":
 		wrong = `"steward" is missing`
-	case len(in.Task) == 0:
+	case len(submission.Task) == 0:
 		wrong = `"task" is missing`
 	}
 	if wrong != "" {
 		return nil, wire.Refusal(fault.New(fault.InvalidMessage, `the input is not one JSON object with "steward" and "task": %s`, wrong).
 			Advise("Start the workflow again with such an input."))
 	}
-	t, err := task.DecodeTask(in.Task, charter.Specs)
+	t, err := task.DecodeTask(submission.Task, charter.Specs)
 	if err != nil {
 		return nil, wire.Refusal(err)
 	}
 	info := workflow.GetInfo(ctx)
 	slot, scheduled := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledFor)
-	if scheduled && in.Trigger != nil {
-		in.Trigger.Delivery = slot.UTC().Format(time.RFC3339)
-		t.Dedupe = t.Source + " " + in.Trigger.Delivery
+	if scheduled && submission.Trigger != nil {
+		submission.Trigger.Delivery = slot.UTC().Format(time.RFC3339)
+		t.Dedupe = t.Source + " " + submission.Trigger.Delivery
 	} else if t.Dedupe == "" && t.ID == "" {
 		t.ID = task.IDOf(t, info.OriginalRunID) // the same ID after a reset
 	}
-	if in.Trigger == nil {
-		in.Trigger = &task.Trigger{Name: "Submit", From: "person", Delivery: info.WorkflowExecution.ID}
+	if submission.Trigger == nil {
+		submission.Trigger = &task.Trigger{Name: "Submit", From: "person", Delivery: info.WorkflowExecution.ID}
 	}
-	if by, _ := workflow.GetTypedSearchAttributes(ctx).GetKeyword(scheduledBy); scheduled && in.Trigger.From == "person" { // the schedule was made in Temporal
-		in.By = cmp.Or(in.By, "the Temporal schedule "+by)
-		in.Trigger.Name, in.Trigger.From = by, "schedule"
+	if schedule, _ := workflow.GetTypedSearchAttributes(ctx).GetKeyword(scheduledBy); scheduled && submission.Trigger.From == "person" { // the schedule was made in Temporal
+		submission.By = cmp.Or(submission.By, "the Temporal schedule "+schedule)
+		submission.Trigger.Name, submission.Trigger.From = schedule, "schedule"
 	}
 	doc, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
 	}
-	m := steward.Message{By: in.By, Task: doc, Trigger: in.Trigger}
-	err = workflow.SignalExternalWorkflow(ctx, in.Steward, "", steward.MessageSubmit, m).Get(ctx, nil)
-	var gone *temporal.UnknownExternalWorkflowExecutionError
+	m := steward.Message{By: submission.By, Task: doc, Trigger: submission.Trigger}
+	err = workflow.SignalExternalWorkflow(ctx, submission.Steward, "", steward.MessageSubmit, m).Get(ctx, nil)
+	var notFound *temporal.UnknownExternalWorkflowExecutionError
 	switch {
-	case err != nil && !errors.As(err, &gone):
+	case err != nil && !errors.As(err, &notFound):
 		return nil, plainly(err)
 	case err != nil:
-		return nil, wire.Encode(fault.New(fault.LoopNotFound, "no steward %s is running", in.Steward).
+		return nil, wire.Encode(fault.New(fault.LoopNotFound, "no steward %s is running", submission.Steward).
 			Advise("`pawl steward list` shows the stewards."), nil)
 	}
-	return &Submitted{in.Steward, t.ID}, nil
+	return &Submitted{submission.Steward, t.ID}, nil
 }
 
 // The search attributes in which Temporal gives the time of a schedule's slot and the schedule's ID.

@@ -39,7 +39,7 @@ const (
 
 // Concern is an input that says which iteration it is about, and which part of it: "step", "verify".
 type Concern interface {
-	Concerns() (iteration int, what, name string)
+	Concerns() (iteration int, subject, name string)
 }
 
 // Needing is an input that says which commits the store must have for it: heads of the branch and of the ledger, "" for none.

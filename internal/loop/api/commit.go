@@ -27,7 +27,9 @@ type Commit struct {
 }
 
 // Concerns returns the commit of its iteration.
-func (c Commit) Concerns() (iteration int, what, name string) { return c.Iteration, "phase", "commit" }
+func (c Commit) Concerns() (iteration int, subject, name string) {
+	return c.Iteration, "phase", "commit"
+}
 
 // Workspace returns the name of the loop on its host.
 func (c Commit) Workspace() string { return c.Ref }
@@ -72,7 +74,7 @@ type Take struct {
 }
 
 // Concerns returns the change of its iteration.
-func (t Take) Concerns() (iteration int, what, name string) { return t.Iteration, "phase", "modify" }
+func (t Take) Concerns() (iteration int, subject, name string) { return t.Iteration, "phase", "modify" }
 
 // Workspace returns the name of the loop on its host.
 func (t Take) Workspace() string { return t.Ref }

@@ -14,7 +14,7 @@ type Entry struct {
 }
 
 // Concerns returns the iteration and the phase of the last event.
-func (e Entry) Concerns() (iteration int, what, name string) {
+func (e Entry) Concerns() (iteration int, subject, name string) {
 	if len(e.Events) == 0 {
 		return 0, "phase", ""
 	}

@@ -46,7 +46,7 @@ type Step struct {
 }
 
 // Concerns returns the step.
-func (s Step) Concerns() (iteration int, what, name string) {
+func (s Step) Concerns() (iteration int, subject, name string) {
 	return s.Key.Iteration, "step", s.Key.Name
 }
 
@@ -284,7 +284,7 @@ type Progress struct {
 }
 
 // Concerns returns the step.
-func (p Progress) Concerns() (iteration int, what, name string) {
+func (p Progress) Concerns() (iteration int, subject, name string) {
 	return p.Key.Iteration, "step", p.Key.Name
 }
 

@@ -54,24 +54,24 @@ func atTime(said string, now time.Time) time.Time {
 	if zone == nil || !ok {
 		return time.Time{}
 	}
-	here := now.In(zone)
+	local := now.In(zone)
 	second := number(field("second"))
 	if field("second") == "" {
 		minute++
 	}
-	on := func(year int, month time.Month, day int) time.Time {
+	onDay := func(year int, month time.Month, day int) time.Time {
 		return time.Date(year, month, day, hour, minute, second, 0, zone).UTC()
 	}
-	year, month, day := here.Date()
+	year, month, day := local.Date()
 	if field("iso") != "" {
 		date, err := time.Parse(time.DateOnly, field("iso"))
 		if err != nil {
 			return time.Time{}
 		}
-		return on(date.Date())
+		return onDay(date.Date())
 	}
 	if field("month") != "" {
-		return onDate(field("month"), field("day"), field("year"), here, on)
+		return onDate(field("month"), field("day"), field("year"), local, onDay)
 	}
 	name := strings.ToLower(field("weekday"))
 	if field("dayAfter") != "" {
@@ -79,34 +79,34 @@ func atTime(said string, now time.Time) time.Time {
 	}
 	switch name {
 	case "":
-		return nearest(on, here)
+		return nearest(onDay, local)
 	case "today":
-		return on(year, month, day)
+		return onDay(year, month, day)
 	case "tomorrow":
-		return on(year, month, day+1)
+		return onDay(year, month, day+1)
 	}
-	for more := range 8 {
-		at := on(year, month, day+more)
-		if strings.HasPrefix(strings.ToLower(at.In(zone).Weekday().String()), name[:3]) && now.Sub(at) <= late {
-			return at
+	for days := range 8 {
+		candidate := onDay(year, month, day+days)
+		if strings.HasPrefix(strings.ToLower(candidate.In(zone).Weekday().String()), name[:3]) && now.Sub(candidate) <= late {
+			return candidate
 		}
 	}
 	return time.Time{}
 }
 
 // nearest returns the next time of day, or one that has just passed.
-func nearest(on func(int, time.Month, int) time.Time, now time.Time) time.Time {
+func nearest(onDay func(int, time.Month, int) time.Time, now time.Time) time.Time {
 	year, month, day := now.Date()
-	for _, more := range []int{-1, 0} {
-		if at := on(year, month, day+more); now.Sub(at) <= late {
-			return at
+	for _, days := range []int{-1, 0} {
+		if candidate := onDay(year, month, day+days); now.Sub(candidate) <= late {
+			return candidate
 		}
 	}
-	return on(year, month, day+1)
+	return onDay(year, month, day+1)
 }
 
 // onDate returns the time on a date, whose year may be missing.
-func onDate(name, digits, inYear string, now time.Time, on func(int, time.Month, int) time.Time) time.Time {
+func onDate(name, digits, inYear string, now time.Time, onDay func(int, time.Month, int) time.Time) time.Time {
 	month, err := time.Parse("Jan", name[:3])
 	if err != nil || !strings.HasPrefix(strings.ToLower(month.Month().String()), strings.ToLower(name)) {
 		return time.Time{}
@@ -120,7 +120,7 @@ func onDate(name, digits, inYear string, now time.Time, on func(int, time.Month,
 	if date := time.Date(year, month.Month(), day, 0, 0, 0, 0, time.UTC); date.Day() != day {
 		return time.Time{}
 	}
-	return on(year, month.Month(), day)
+	return onDay(year, month.Month(), day)
 }
 
 // timeOfDay reads a time of a clock with twelve hours or, without a half, with twenty-four. ok is false for another time.
@@ -168,7 +168,7 @@ func zoneOf(text string, local *time.Location) *time.Location {
 	case "", "LOCAL", "YOUR LOCAL":
 		return local
 	}
-	if seconds, known := zones[name]; known {
+	if seconds, ok := zones[name]; ok {
 		return time.FixedZone(name, seconds)
 	}
 	if m := offset().FindStringSubmatch(name); m != nil {

@@ -16,7 +16,7 @@ var endpointVariables = map[string]string{
 }
 
 // Endpoints returns the addresses, as host:port, of the servers of models that an environment configures.
-func Endpoints(env []string) (all []string) {
+func Endpoints(env []string) (names []string) {
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
 		port, configures := endpointVariables[name]
@@ -38,9 +38,9 @@ func Endpoints(env []string) (all []string) {
 		case port == "":
 			port = "80"
 		}
-		all = append(all, hostOf(u.Hostname())+":"+port)
+		names = append(names, hostOf(u.Hostname())+":"+port)
 	}
-	return all
+	return names
 }
 
 // hostOf returns one name for all names of this machine.
@@ -62,8 +62,8 @@ func Unreached(failure string, endpoints []string) *Refusal {
 		if m[3] != "" {
 			address = m[3] + ":" + m[4]
 		}
-		at := strings.LastIndexByte(address, ':')
-		host, port := strings.Trim(address[:at], "[]"), address[at+1:]
+		index := strings.LastIndexByte(address, ':')
+		host, port := strings.Trim(address[:index], "[]"), address[index+1:]
 		if slices.Contains(endpoints, hostOf(host)+":"+port) {
 			return &Refusal{Class: ProviderDown, Said: failure}
 		}

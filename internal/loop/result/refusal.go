@@ -220,8 +220,8 @@ func In(failure string) *Refusal {
 	}
 	r := &Refusal{Class: class, Said: failure}
 	if m := resets().FindStringSubmatch(failure); m != nil {
-		if at, err := strconv.ParseInt(m[1], 10, 64); err == nil {
-			r.Until = time.Unix(at, 0).UTC()
+		if seconds, err := strconv.ParseInt(m[1], 10, 64); err == nil {
+			r.Until = time.Unix(seconds, 0).UTC()
 		}
 	}
 	return r

@@ -69,10 +69,10 @@ func answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 		if err != nil {
 			return reply, Refused(err, given, name, m.Choice, m.Gate, m.Hash)
 		}
-		before := Repeated(given, name, "", m.Hash)
-		if before != nil && name == loop.MessageApprove && s.Gate.Kind == loop.GateContract && m.Gate == "" {
+		earlier := Repeated(given, name, "", m.Hash)
+		if earlier != nil && name == loop.MessageApprove && s.Gate.Kind == loop.GateContract && m.Gate == "" {
 			// A contract that is amended back to an earlier one has its hash. What approved it then must not do so now.
-			return Reply{}, AnsweredBefore(fault.GateClosed, *before, name, m.Choice).Advise(NameIt(*s.Gate))
+			return Reply{}, AnsweredBefore(fault.GateClosed, *earlier, name, m.Choice).Advise(NameIt(*s.Gate))
 		}
 		return reply, nil
 	}
@@ -122,20 +122,20 @@ func Repeated(given []loop.Answer, message, gate, hash string) *loop.Answer {
 // Refused returns the refusal of an answer. If the answer repeats one that was given before, the refusal says so.
 func Refused(err error, given []loop.Answer, message, choice, gate, hash string) error {
 	f, ok := errors.AsType[*fault.Error](err)
-	before := Repeated(given, message, gate, hash)
-	if !ok || before == nil {
+	earlier := Repeated(given, message, gate, hash)
+	if !ok || earlier == nil {
 		return err
 	}
-	return AnsweredBefore(f.Code, *before, message, choice)
+	return AnsweredBefore(f.Code, *earlier, message, choice)
 }
 
 // AnsweredBefore returns the refusal of an answer to a gate that is closed, with the answer that closed it.
-func AnsweredBefore(code fault.Code, before loop.Answer, message, choice string) *fault.Error {
-	by := strings.Join(strings.Fields(before.Message+" "+before.Choice), " ") + " by " + cmp.Or(before.By, "a person")
-	if message != before.Message || choice != before.Choice {
-		return fault.New(code, "the gate %s is closed: %s", before.Gate, by)
+func AnsweredBefore(code fault.Code, earlier loop.Answer, message, choice string) *fault.Error {
+	text := strings.Join(strings.Fields(earlier.Message+" "+earlier.Choice), " ") + " by " + cmp.Or(earlier.By, "a person")
+	if message != earlier.Message || choice != earlier.Choice {
+		return fault.New(code, "the gate %s is closed: %s", earlier.Gate, text)
 	}
-	return fault.New(code, "the gate %s was answered like this already: %s", before.Gate, by).
+	return fault.New(code, "the gate %s was answered like this already: %s", earlier.Gate, text).
 		Advise("The answer does not count again. `{show}` says what the {word} waits for now, if anything.")
 }
 
@@ -244,8 +244,8 @@ func extension(s loop.State, sp spec.Spec, g loop.Gate, m loop.Message) (json.Ra
 	if err != nil {
 		return nil, fault.New(fault.InvalidMessage, "%v", err)
 	}
-	if after := s.Budget.WithLimits(Limits(amended)); after[g.Budget].Limit != nil && after[g.Budget].Remaining.Sign() <= 0 {
-		return nil, fault.New(fault.InvalidMessage, "limits.%s has to be more than %s, which is used up already", g.Budget, g.Budget.In(after[g.Budget].Used)).
+	if budget := s.Budget.WithLimits(Limits(amended)); budget[g.Budget].Limit != nil && budget[g.Budget].Remaining.Sign() <= 0 {
+		return nil, fault.New(fault.InvalidMessage, "limits.%s has to be more than %s, which is used up already", g.Budget, g.Budget.In(budget[g.Budget].Used)).
 			Advise(fmt.Sprintf("Give a higher total, such as %s=%s.", g.Budget, s.Budget.Ample(g.Budget)))
 	}
 	return fragment, nil

@@ -46,4 +46,4 @@ func (a Approval) AfterOpinion(asked int, o Opinion) Move {
 }
 
 // AfterHalt returns how a loop ends when it is halted while a change is blocked.
-func (Approval) AfterHalt(why string) End { return BlockedGivenUp.Because(why) }
+func (Approval) AfterHalt(reason string) End { return BlockedGivenUp.Because(reason) }

@@ -62,11 +62,11 @@ func (r Improve) fork(s loop.State) Turn {
 	if !atRest(s) || barren < r.ShiftAfter || s.DiscardsInARow >= r.Discards || exhausted(s) != "" {
 		return Turn{Do: Stay}
 	}
-	from := promising(r.Direction, s)
-	if from == nil {
+	node := promising(r.Direction, s)
+	if node == nil {
 		return Turn{Do: Stay}
 	}
-	return Turn{Do: Fork, From: *from, Reason: metric.Counted(barren, "discard") + " in a row"}
+	return Turn{Do: Fork, From: *node, Reason: metric.Counted(barren, "discard") + " in a row"}
 }
 
 // atRest reports whether no candidate is on its way that was made from the head as it is.
@@ -88,28 +88,28 @@ func promising(direction string, s loop.State) (best *loop.Node) {
 // Weights returns the score of each kept change, by its iteration. The head has none, and neither has a change that is
 // not known to be better than its parent.
 func Weights(direction string, s loop.State) map[int]float64 {
-	var known []metric.Decimal
+	var metrics []metric.Decimal
 	if s.Baseline != nil {
-		known = append(known, *s.Baseline)
+		metrics = append(metrics, *s.Baseline)
 	}
 	children := map[int]int{}
 	for _, n := range s.Backtrack.Kept {
 		children[n.On]++
 		if n.Metric != nil {
-			known = append(known, *n.Metric)
+			metrics = append(metrics, *n.Metric)
 		}
 	}
-	scale, weights := stats.ScaleOf(direction, known...), map[int]float64{}
+	scale, weights := stats.ScaleOf(direction, metrics...), map[int]float64{}
 	for _, n := range s.Backtrack.Kept {
-		on := s.Baseline
+		reference := s.Baseline
 		if n.On != 0 {
 			parent, _ := s.Backtrack.Node(n.On)
-			on = parent.Metric
+			reference = parent.Metric
 		}
-		if n.Metric == nil || on == nil || n.Iteration == s.BestIteration {
+		if n.Metric == nil || reference == nil || n.Iteration == s.BestIteration {
 			continue
 		}
-		if gain := scale.Gain(*on, *n.Metric); gain > 0 {
+		if gain := scale.Gain(*reference, *n.Metric); gain > 0 {
 			weights[n.Iteration] = gain / float64(1+children[n.Iteration]+n.Left)
 		}
 	}

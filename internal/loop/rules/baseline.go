@@ -36,8 +36,8 @@ func (r Improve) WithoutMetric(values map[string]metric.Decimal) Unfit {
 
 // Disagreeing returns why the n-th measurement of the unchanged code does not agree with the first one: it has no
 // number where that had one.
-func Disagreeing(n int, why, noNumber string) Unfit {
-	if n < 2 || why != reason.NoNumber {
+func Disagreeing(n int, cause, noNumber string) Unfit {
+	if n < 2 || cause != reason.NoNumber {
 		return Unfit{}
 	}
 	return Unfit{

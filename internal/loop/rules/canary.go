@@ -51,13 +51,13 @@ const (
 )
 
 // Blind returns the problem and the advice for commands that do not notice that the code they should guard is broken.
-func Blind(c api.Canaried, commands ...string) (what, do string) {
-	what = fmt.Sprintf("the guard does not see your code: pawl put a syntax error into %s in scope (%s), but this still passed: %s",
+func Blind(c api.Canaried, commands ...string) (text, do string) {
+	text = fmt.Sprintf("the guard does not see your code: pawl put a syntax error into %s in scope (%s), but this still passed: %s",
 		metric.Counted(c.Files, "file"), strings.Join(c.Broken, ", "), inCode(commands))
 	if len(c.Instead) > 0 {
-		what += ". What it uses instead: " + strings.Join(c.Instead, "; ")
+		text += ". What it uses instead: " + strings.Join(c.Instead, "; ")
 	}
-	return what, "Make it test the code of the folder that it runs in, for example by installing that folder in setup.command, or name another command. `validate.canary: false` turns this check off."
+	return text, "Make it test the code of the folder that it runs in, for example by installing that folder in setup.command, or name another command. `validate.canary: false` turns this check off."
 }
 
 // Hollow returns the problem for commands that notice a syntax error, but not functions that always fail.

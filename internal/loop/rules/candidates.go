@@ -28,11 +28,11 @@ func Candidates(parallel int, s loop.State) int {
 // NextCandidate returns the candidate that the next iteration takes, nil if none waits. Candidates that failed their
 // trial come first, in the order in which they were begun: they were judged against the head as it still is. Candidates
 // that passed follow, the best first.
-func NextCandidate(direction string, of []loop.Candidate) *loop.Candidate {
-	if len(of) == 0 {
+func NextCandidate(direction string, candidates []loop.Candidate) *loop.Candidate {
+	if len(candidates) == 0 {
 		return nil
 	}
-	next := slices.MinFunc(of, func(x, y loop.Candidate) int {
+	next := slices.MinFunc(candidates, func(x, y loop.Candidate) int {
 		passed := cmp.Compare(rank(x), rank(y))
 		if passed == 0 && rank(x) > 0 {
 			passed = better(direction, *x.Trial, *y.Trial)

@@ -66,14 +66,14 @@ type AgentVerdict struct {
 
 // AfterAgent decides what follows an agent call in plan, write or fix. The agent's own claim of success plays no part
 // (P10). A fixer that leaves known failures as they are has done its task.
-func (r Deliver) AfterAgent(c loop.Course, at phase.Phase, v AgentVerdict) Move {
-	role := map[phase.Phase]string{phase.Plan: "planner", phase.Write: "writer", phase.Fix: "fixer"}[at]
+func (r Deliver) AfterAgent(c loop.Course, current phase.Phase, v AgentVerdict) Move {
+	role := map[phase.Phase]string{phase.Plan: "planner", phase.Write: "writer", phase.Fix: "fixer"}[current]
 	switch {
-	case at == phase.Fix && v.NoChange && v.Excused:
+	case current == phase.Fix && v.NoChange && v.Excused:
 		return Move{Do: RunGuard}
 	case v.TimedOut:
-		return timedOut(at)
-	case v.GaveUp != "" && at == phase.Fix:
+		return timedOut(current)
+	case v.GaveUp != "" && current == phase.Fix:
 		return stops(TestFailed.Because("the fixer gave up: " + v.GaveUp))
 	case v.GaveUp != "":
 		return stops(AgentFailed.Because("the " + role + " gave up: " + v.GaveUp))
@@ -81,13 +81,13 @@ func (r Deliver) AfterAgent(c loop.Course, at phase.Phase, v AgentVerdict) Move 
 		return Move{Do: Rework, Reason: "the " + role + " failed" + because(v.Why)}
 	case v.Failed:
 		return stops(AgentFailed.Because("the " + role + " failed for good" + because(v.Why)))
-	case at == phase.Plan:
+	case current == phase.Plan:
 		return enter(phase.Write, "")
-	case at == phase.Fix && v.Regenerate:
+	case current == phase.Fix && v.Regenerate:
 		return Move{Do: Enter, To: phase.Write, Regenerate: true, Reason: "the fixer asks for another approach" + because(v.Why)}
 	case v.NoChange && c.Reworks < r.Reworks:
 		return Move{Do: Rework, Reason: "the " + role + " changed nothing" + because(v.Why)}
-	case v.NoChange && at == phase.Write:
+	case v.NoChange && current == phase.Write:
 		return stops(AgentFailed.Because("the writer changed nothing" + because(v.Why)))
 	}
 	return Move{Do: RunGuard}
@@ -104,17 +104,17 @@ type GuardVerdict struct {
 
 // AfterGuard decides what follows the guard gate on the change of write or fix. Nothing else leads from there to test
 // (L1). When a person continues a blocked loop, the guard runs again, and its new verdict comes here.
-func (r Deliver) AfterGuard(c loop.Course, at phase.Phase, v GuardVerdict) Move {
+func (r Deliver) AfterGuard(c loop.Course, current phase.Phase, v GuardVerdict) Move {
 	switch {
 	case v.Violates:
 		return Move{Do: Block, Reason: v.Why}
 	case v.TimedOut:
-		return timedOut(at)
+		return timedOut(current)
 	case !v.Passed && c.Reworks < r.Reworks:
 		return Move{Do: Rework, Reason: "the " + cmp.Or(v.Command, "guard") + " failed" + because(v.Why)}
 	case !v.Passed:
 		return Move{Do: Block, Reason: "the " + cmp.Or(v.Command, "guard") + because(v.Why) + ", after " + metric.Counted(c.Reworks, "rework")}
-	case at == phase.Write && !r.TestRequired:
+	case current == phase.Write && !r.TestRequired:
 		return Move{Do: Enter, To: phase.Verify, Skipped: true, Reason: "test.required is false"}
 	}
 	return enter(phase.Test, "")
@@ -151,19 +151,19 @@ func (r Deliver) TestsPass(v TestVerdict) bool {
 // reported and not fixed (L2: the test phase has passed by its rerun). Tests that failed before the first write are named
 // and do not count.
 func (r Deliver) AfterTest(c loop.Course, v TestVerdict) Move {
-	known := loop.Clip(strings.Join(v.Known, ", "), 500)
+	failing := loop.Clip(strings.Join(v.Known, ", "), 500)
 	switch {
 	case v.TimedOut:
 		return timedOut(phase.Test)
 	case v.Passed:
-		why := ""
+		reason := ""
 		if len(v.Flaky) > 0 {
-			why = "flaky tests, which passed unchanged: " + loop.Clip(strings.Join(v.Flaky, ", "), 500)
+			reason = "flaky tests, which passed unchanged: " + loop.Clip(strings.Join(v.Flaky, ", "), 500)
 		}
 		if len(v.Known) > 0 {
-			why = "failing as before the first write: " + known + because(why)
+			reason = "failing as before the first write: " + failing + because(reason)
 		}
-		return enter(phase.Verify, why)
+		return enter(phase.Verify, reason)
 	case r.FixAttempts == 0:
 		return stops(TestFailed.Because("tests fail, and no fix is allowed (limits.fixAttempts)"))
 	case c.Fixes >= r.FixAttempts:
@@ -175,11 +175,11 @@ func (r Deliver) AfterTest(c loop.Course, v TestVerdict) Move {
 	case c.LastWorse:
 		return Move{Do: Enter, To: phase.Fix, Undo: true, Reason: "the last fix made more tests fail and was undone"}
 	}
-	why := "tests fail"
+	reason := "tests fail"
 	if v.Excused {
-		why = fmt.Sprintf("the only failing tests failed before the first write too (%s), and no more tests pass than then: if the goal is to fix them, fix them, else change nothing", known)
+		reason = fmt.Sprintf("the only failing tests failed before the first write too (%s), and no more tests pass than then: if the goal is to fix them, fix them, else change nothing", failing)
 	}
-	return enter(phase.Fix, cmp.Or(v.Fewer, why))
+	return enter(phase.Fix, cmp.Or(v.Fewer, reason))
 }
 
 // VerifyVerdict is the result of the verify command; a spec without one passes.
@@ -225,47 +225,47 @@ func completing(m Move) Move {
 }
 
 // AfterDiff decides what follows a person's answer at the diff gate.
-func (Deliver) AfterDiff(approved bool, by, note string) Move {
+func (Deliver) AfterDiff(approved bool, person, note string) Move {
 	if approved {
-		return Move{Do: Enter, To: phase.Complete, Approved: true, Reason: "approved by " + cmp.Or(by, "a person") + because(note)}
+		return Move{Do: Enter, To: phase.Complete, Approved: true, Reason: "approved by " + cmp.Or(person, "a person") + because(note)}
 	}
-	return backToWrite("rejected by " + cmp.Or(by, "a person") + because(note))
+	return backToWrite("rejected by " + cmp.Or(person, "a person") + because(note))
 }
 
 // backToWrite ends the iteration. Before decides whether another one starts (L7).
-func backToWrite(why string) Move {
-	return Move{Do: Finish, Reason: why, Measured: true}
+func backToWrite(reason string) Move {
+	return Move{Do: Finish, Reason: reason, Measured: true}
 }
 
-func timedOut(at phase.Phase) Move {
-	return stops(PhaseTimedOut.Because(fmt.Sprintf("the phase %s took too long", at)))
+func timedOut(current phase.Phase) Move {
+	return stops(PhaseTimedOut.Because(fmt.Sprintf("the phase %s took too long", current)))
 }
 
 // AfterReject decides what follows when a person rejects a blocked change: the change is dropped, and the agent is
 // called again with the person's note. Only a person can get the loop going again (L9).
-func (Deliver) AfterReject(_ Move, by, note string) Move {
-	return Move{Do: Rework, Reason: "the blocked change was rejected by " + cmp.Or(by, "a person") + because(note)}
+func (Deliver) AfterReject(_ Move, person, note string) Move {
+	return Move{Do: Rework, Reason: "the blocked change was rejected by " + cmp.Or(person, "a person") + because(note)}
 }
 
 // DeliveredWith returns the end of a delivery that reached its goal. It says if what is proposed was made again on top of
 // a base that has moved, where nothing judged it, and names the tests of the last run that fail as they did before the
 // first write, because nobody may read of them otherwise.
-func DeliveredWith(last *loop.Judgement, again bool) End {
-	end, then := Verified, ", but "
-	if again {
-		end, then = end.Because(end.Reason+then+"not on top of the new base"), "; "
+func DeliveredWith(last *loop.Judgement, rejected bool) End {
+	end, suffix := Verified, ", but "
+	if rejected {
+		end, suffix = end.Because(end.Reason+suffix+"not on top of the new base"), "; "
 	}
 	if last == nil || last.Tests == nil || len(last.Tests.Known) == 0 {
 		return end
 	}
 	t := last.Tests
-	still := "still fail"
+	verb := "still fail"
 	if t.Failed == 1 {
-		still = "still fails"
+		verb = "still fails"
 	}
-	text := fmt.Sprintf("%s failed before the first write and %s: %s", metric.Counted(t.Failed, "test"), still, loop.Clip(strings.Join(t.Known, ", "), 500))
+	text := fmt.Sprintf("%s failed before the first write and %s: %s", metric.Counted(t.Failed, "test"), verb, loop.Clip(strings.Join(t.Known, ", "), 500))
 	if !t.Progress {
 		text += ". No more tests pass than before, so read the change"
 	}
-	return end.Because(end.Reason + then + text)
+	return end.Because(end.Reason + suffix + text)
 }

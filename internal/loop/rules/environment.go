@@ -101,14 +101,14 @@ func credential(name, value string) bool {
 
 // Commands returns the commands of a spec by their keys, those of agents with their arguments.
 func Commands(s spec.Spec) map[string]string {
-	all := map[string]string{
+	commands := map[string]string{
 		"setup.command": s.Setup.Command, "verify.command": s.Verify.Command, "verify.holdout.command": s.Verify.Holdout.Command,
 		"guard.command": s.Guard.Command, "test.command": s.Test.Command, "check.command": s.Check.Command,
 	}
 	for _, a := range s.Agent.All() {
-		all[a.Key+".command"] = strings.Join(slices.Concat([]string{a.Command.Shell}, a.Command.List, a.Args), "\n")
+		commands[a.Key+".command"] = strings.Join(slices.Concat([]string{a.Command.Shell}, a.Command.List, a.Args), "\n")
 	}
-	return all
+	return commands
 }
 
 // Contained returns why a spec may not be started if one of its variables, commands or texts contains a credential: the
@@ -125,12 +125,12 @@ func Contained(s spec.Spec) *fault.Error {
 			look(a.Key+".env."+name, name+"="+a.Env[name], "Set "+name+" in the worker's environment, and name it in the spec: "+name+": $"+name)
 		}
 	}
-	all := Commands(s)
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		look(key, strings.ReplaceAll(all[key], "\n", " "), "Let the command read it from a file.")
+	commands := Commands(s)
+	for _, key := range slices.Sorted(maps.Keys(commands)) {
+		look(key, strings.ReplaceAll(commands[key], "\n", " "), "Let the command read it from a file.")
 	}
-	for i, to := range s.Notify {
-		look(fmt.Sprintf("notify[%d]", i), to, "Let a command read the address from a file, such as: curl -fsS --data @- \"$(cat ~/.config/hook)\"")
+	for i, target := range s.Notify {
+		look(fmt.Sprintf("notify[%d]", i), target, "Let a command read the address from a file, such as: curl -fsS --data @- \"$(cat ~/.config/hook)\"")
 	}
 	look("goal", s.Goal, "Leave it out of the goal.")
 	return first
@@ -138,13 +138,13 @@ func Contained(s spec.Spec) *fault.Error {
 
 // Carried returns why a message with that payload, JSON, is refused if a text in it contains a credential.
 func Carried(payload []byte) *fault.Error {
-	var all any
-	if json.Unmarshal(payload, &all) != nil {
+	var values any
+	if json.Unmarshal(payload, &values) != nil {
 		return nil // it is no message either
 	}
-	var look func(key, name string, of any) *fault.Error
-	look = func(key, name string, of any) *fault.Error {
-		switch v := of.(type) {
+	var look func(key, name string, value any) *fault.Error
+	look = func(key, name string, value any) *fault.Error {
+		switch v := value.(type) {
 		case string:
 			found := findIn(v)
 			if len(found) == 0 {
@@ -154,8 +154,8 @@ func Carried(payload []byte) *fault.Error {
 				return kept(fault.InvalidMessage, cmp.Or(key, "it"), found).Advise("Send it without. A command can read it from a file.")
 			}
 		case []any:
-			for i, one := range v {
-				if f := look(fmt.Sprintf("%s[%d]", key, i), name, one); f != nil {
+			for i, item := range v {
+				if f := look(fmt.Sprintf("%s[%d]", key, i), name, item); f != nil {
 					return f
 				}
 			}
@@ -168,7 +168,7 @@ func Carried(payload []byte) *fault.Error {
 		}
 		return nil
 	}
-	return look("", "", all)
+	return look("", "", values)
 }
 
 // kept is the error for a credential that would be in the ledger.
@@ -190,7 +190,7 @@ func findIn(text string) []secretscan.Found {
 // and which missing variables a command of the spec mentions, with how to provide them.
 func Environment(s spec.Spec, env []string) []string {
 	_, out := Inherited(env)
-	says := []string{"the worker's variables that builds need (PATH, HOME, LANG, GO…, NODE… and the like); all others stay out, and so does whatever looks like a credential"}
+	lines := []string{"the worker's variables that builds need (PATH, HOME, LANG, GO…, NODE… and the like); all others stay out, and so does whatever looks like a credential"}
 	commands, given := Commands(s), map[string]map[string]string{}
 	seen := map[string]bool{}
 	for _, a := range s.Agent.All() {
@@ -199,23 +199,23 @@ func Environment(s spec.Spec, env []string) []string {
 			value := a.Env[name]
 			if kv := name + "=" + value; !seen[kv] && value != "" && !strings.Contains(value, "$") && credential(name, value) {
 				seen[kv] = true
-				says = append(says, a.Key+".env."+name+" looks like a credential, and pawl pushes the spec with the ledger: name a variable of the worker instead, as $"+name)
+				lines = append(lines, a.Key+".env."+name+" looks like a credential, and pawl pushes the spec with the ledger: name a variable of the worker instead, as $"+name)
 			}
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(commands)) {
 		for _, name := range out {
-			if _, has := given[key][name]; has || !mentions(commands[key], name) {
+			if _, ok := given[key][name]; ok || !mentions(commands[key], name) {
 				continue
 			}
-			how := "set it in the command, or let the command read it from a file"
+			advice := "set it in the command, or let the command read it from a file"
 			if strings.HasPrefix(key, "agent.") {
-				how = "name it in agent.env"
+				advice = "name it in agent.env"
 			}
-			says = append(says, key+" mentions "+name+", which stays out: "+how)
+			lines = append(lines, key+" mentions "+name+", which stays out: "+advice)
 		}
 	}
-	return says
+	return lines
 }
 
 // mentions reports whether a command contains a name as a whole word.

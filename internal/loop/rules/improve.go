@@ -86,12 +86,12 @@ func (r Improve) Before(s loop.State) Move {
 	if m.Do != Stop || len(s.Iterations) == 0 {
 		return m
 	}
-	why := because(s.Iterations[len(s.Iterations)-1].Description)
+	reason := because(s.Iterations[len(s.Iterations)-1].Description)
 	switch {
 	case m.End.Code == AgentFailed.Code:
-		return stops(AgentFailed.Because(AgentFailed.Reason + why))
+		return stops(AgentFailed.Because(AgentFailed.Reason + reason))
 	case m.End.Status == loop.Completed && s.AgentFailures >= s.Iteration:
-		return stops(AgentFailed.Because("the agent failed in every iteration" + why))
+		return stops(AgentFailed.Because("the agent failed in every iteration" + reason))
 	}
 	return m
 }
@@ -284,11 +284,11 @@ func (r Improve) After(s loop.State) Move {
 
 // AfterReference decides what follows once the code that the changes are compared with was measured, because of changes
 // without a number: it is a question only if that has none either. why says why it has none, "" if it has one.
-func (r Improve) AfterReference(question Move, why string) Move {
-	if why == "" {
+func (r Improve) AfterReference(question Move, reason string) Move {
+	if reason == "" {
 		return enter(phase.Review, "")
 	}
-	question.Reason = "verify printed no number twice in a row, and for the code without these changes neither: " + why
+	question.Reason = "verify printed no number twice in a row, and for the code without these changes neither: " + reason
 	return question
 }
 
@@ -302,9 +302,9 @@ const (
 )
 
 // AfterAnswer decides what follows the person's choice.
-func (r Improve) AfterAnswer(choice, by string) Move {
+func (r Improve) AfterAnswer(choice, author string) Move {
 	if choice == HaltLoop {
-		return stops(Interrupted.Because("halted by " + cmp.Or(by, "a person") + ": verify prints no number"))
+		return stops(Interrupted.Because("halted by " + cmp.Or(author, "a person") + ": verify prints no number"))
 	}
 	return enter(phase.Review, "")
 }
@@ -317,15 +317,15 @@ func (r Improve) ShiftDue(s loop.State) bool {
 }
 
 // rework asks for another attempt, or discards if the reworks for that reason, or the agent calls, are used up.
-func (r Improve) rework(t Tries, why string) Move {
+func (r Improve) rework(t Tries, cause string) Move {
 	allowed := r.Reworks
-	if why == reason.NotAtomic || why == reason.Policy+spec.RuleSealed {
+	if cause == reason.NotAtomic || cause == reason.Policy+spec.RuleSealed {
 		allowed = min(allowed, 1)
 	}
-	if t.Reworked[why] >= allowed || t.Calls >= r.Calls {
-		return discard(why)
+	if t.Reworked[cause] >= allowed || t.Calls >= r.Calls {
+		return discard(cause)
 	}
-	return Move{Do: Rework, To: phase.Modify, Reason: why}
+	return Move{Do: Rework, To: phase.Modify, Reason: cause}
 }
 
 func discard(reason string) Move { return Move{Do: Finish, Reason: reason} }

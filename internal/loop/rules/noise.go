@@ -18,16 +18,16 @@ type Noisy struct {
 }
 
 // Noise returns what a calibrated metric means for a loop with that spec. each is the length of one evaluation.
-func Noise(s stats.Sampler, sp spec.Spec, each time.Duration) Noisy {
+func Noise(s stats.Sampler, sp spec.Spec, duration time.Duration) Noisy {
 	rules := ImproveOf(sp, 1).Samples
 	sigma, unit := s.Sigma()
 	r := s.Resolve(rules)
 	if sigma == 0 {
-		return Noisy{Says: fmt.Sprintf("the metric has not varied; one evaluation takes %s. A change is kept after %d evaluations of it, and evaluated at most %d times", lasting(each), stats.LeastSamples, rules.MaxSamples)}
+		return Noisy{Says: fmt.Sprintf("the metric has not varied; one evaluation takes %s. A change is kept after %d evaluations of it, and evaluated at most %d times", lasting(duration), stats.LeastSamples, rules.MaxSamples)}
 	}
 	n := Noisy{Says: fmt.Sprintf(
 		"the metric is noisy: it varies by %s from run to run (one standard deviation), and a run takes %s. About %d runs show whether a change improves it by %s; a change is run at most %d times",
-		amountOf(sigma, unit), lasting(each), r.Samples, amountOf(r.Delta, r.Unit), rules.MaxSamples,
+		amountOf(sigma, unit), lasting(duration), r.Samples, amountOf(r.Delta, r.Unit), rules.MaxSamples,
 	)}
 	if r.TooNoisy {
 		n.Warnings = append(n.Warnings, fmt.Sprintf(
@@ -35,7 +35,7 @@ func Noise(s stats.Sampler, sp spec.Spec, each time.Duration) Noisy {
 			amountOf(r.Delta, r.Unit), rules.MaxSamples, r.Samples, rules.MaxSamples, amountOf(r.Smallest, r.Unit),
 		))
 	}
-	if cost, have := each*time.Duration(r.Samples), sp.Limits.ActiveTime.D(); cost > have {
+	if cost, have := duration*time.Duration(r.Samples), sp.Limits.ActiveTime.D(); cost > have {
 		n.Warnings = append(n.Warnings, fmt.Sprintf(
 			"showing one improvement of %s takes about %s of evaluations, but limits.activeTime is %s: raise it, or ask for a larger improvement (verify.minDelta)",
 			amountOf(r.Delta, r.Unit), lasting(cost), sp.Limits.ActiveTime,
@@ -105,10 +105,10 @@ func Slow(command string, took time.Duration) string {
 }
 
 // NotSampled returns the note about a verify command that takes too long to find out whether its metric varies.
-func NotSampled(times int, each time.Duration) string {
+func NotSampled(times int, duration time.Duration) string {
 	often := "once"
 	if times > 1 {
 		often = metric.Counted(times, "time") + " only"
 	}
-	return fmt.Sprintf("verify takes %s, so it was measured %s. The loop finds out at its baseline whether the metric varies, and by how much", lasting(each), often)
+	return fmt.Sprintf("verify takes %s, so it was measured %s. The loop finds out at its baseline whether the metric varies, and by how much", lasting(duration), often)
 }

@@ -15,8 +15,8 @@ var pauses = []struct{ at, text string }{
 	{loop.PauseIteration, "pausing before the next iteration"},
 }
 
-func soonness(at string) int {
-	return slices.IndexFunc(pauses, func(p struct{ at, text string }) bool { return p.at == at })
+func soonness(boundary string) int {
+	return slices.IndexFunc(pauses, func(p struct{ at, text string }) bool { return p.at == boundary })
 }
 
 // Sooner reports whether a pause at a begins before one at b.
@@ -24,8 +24,8 @@ func Sooner(a, b string) bool { return soonness(a) < soonness(b) }
 
 // PauseDue reports whether a requested pause begins at the point that the loop has reached. A pause that should have
 // begun sooner begins there too.
-func PauseDue(s loop.State, at string) bool {
-	return s.PauseRequested && soonness(s.PauseAt) <= soonness(at)
+func PauseDue(s loop.State, boundary string) bool {
+	return s.PauseRequested && soonness(s.PauseAt) <= soonness(boundary)
 }
 
 // pause asks a loop to pause. If two pauses are requested, the sooner one counts.
@@ -51,6 +51,6 @@ func pause(s loop.State, m loop.Message) (Reply, error) {
 }
 
 // ofSteward reports whether a message is from the steward that started the loop.
-func ofSteward(s loop.State, by string) bool {
-	return s.Steward != "" && by == loop.StewardName(s.Steward)
+func ofSteward(s loop.State, person string) bool {
+	return s.Steward != "" && person == loop.StewardName(s.Steward)
 }

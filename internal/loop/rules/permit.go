@@ -13,8 +13,8 @@ import (
 )
 
 // Needs returns the permissions that a role needs to be called in a phase (E1).
-func Needs(at string) []string {
-	if kind.Edits(phase.Phase(at)) {
+func Needs(name string) []string {
+	if kind.Edits(phase.Phase(name)) {
 		return []string{spec.CanExecuteTasks, spec.CanEditSource}
 	}
 	return []string{spec.CanExecuteTasks}

@@ -113,10 +113,10 @@ func (j *judge) broken(rule, path string, line int, format string, args ...any) 
 
 // file judges one path.
 func (j *judge) file(f Diff) {
-	by, sealed := j.seals[j.quote(f.Path)]
+	sealer, sealed := j.seals[j.quote(f.Path)]
 	switch {
 	case sealed || spec.MatchAny(j.spec.Protect, f.Path):
-		j.broken(spec.RuleSealed, f.Path, 0, "it judges the work and may not change%s", j.because(f.Path, by))
+		j.broken(spec.RuleSealed, f.Path, 0, "it judges the work and may not change%s", j.because(f.Path, sealer))
 		return
 	case j.grouped(f) != "":
 		j.broken(spec.RuleSealed, f.Path, 0, "%s", j.grouped(f))
@@ -150,15 +150,15 @@ func (j *judge) file(f Diff) {
 	if f.Binary && j.rules.Binary == spec.Deny {
 		j.broken(spec.RuleBinary, f.Path, 0, "a binary file, which nobody can review")
 	}
-	if most := int64(*j.rules.MaxFileBytes); f.Size > most {
-		j.broken(spec.RuleMaxFileBytes, f.Path, 0, "%d bytes; the limit is %d", f.Size, most)
+	if limit := int64(*j.rules.MaxFileBytes); f.Size > limit {
+		j.broken(spec.RuleMaxFileBytes, f.Path, 0, "%d bytes; the limit is %d", f.Size, limit)
 	}
 }
 
 // because returns why a file is sealed by its name, "" if that is not known.
-func (j *judge) because(file, by string) string {
-	if by != "" {
-		return " (" + by + " runs or reads it)"
+func (j *judge) because(file, owner string) string {
+	if owner != "" {
+		return " (" + owner + " runs or reads it)"
 	}
 	if i := slices.IndexFunc(j.spec.Protect, func(glob string) bool { return spec.MatchAny([]string{glob}, file) }); i >= 0 {
 		return " (protect has " + j.spec.Protect[i] + ")"
@@ -167,25 +167,25 @@ func (j *judge) because(file, by string) string {
 }
 
 // reader returns which program does something with what a glob seals, or the glob if that is not known.
-func reader(g loop.Seal, does string) string {
+func reader(g loop.Seal, verb string) string {
 	if g.By == "" {
 		return g.Path
 	}
-	return g.By + " " + does + " it"
+	return g.By + " " + verb + " it"
 }
 
 // grouped returns why a change touches a file that a glob seals, "" if it does not.
 func (j *judge) grouped(f Diff) string {
 	for _, g := range j.groups {
 		added := f.Added && g.OfNewFiles()
-		there := !f.Added && !f.Own && g.OfFiles()
+		existed := !f.Added && !f.Own && g.OfFiles()
 		lines := slices.DeleteFunc(slices.Clone(f.Lines), func(d string) bool { return !slices.Contains(g.Lines, d) })
 		switch {
-		case !added && !there && len(lines) == 0:
+		case !added && !existed && len(lines) == 0:
 		case !spec.MatchAny([]string{g.Path}, f.Path) || spec.MatchAny(g.Except, f.Path):
 		case added:
 			return "a new file of this name would change how the work is judged (" + reader(g, "would run or read") + "); if the loop has to add it, name it in the scope"
-		case !there:
+		case !existed:
 			return "its lines of `" + strings.Join(lines, "`, `") + "` decide how the work is judged (" + reader(g, "reads") + "); if the loop has to change them, name the file in the scope"
 		default:
 			return "it judges the work and may not change (" + reader(g, "runs or reads") + "); if the loop has to change it, name it in the scope"
@@ -203,8 +203,8 @@ func Based(sealed []loop.Seal, path string) bool {
 
 // Lines returns the directives of which no line may change in a changed file, nil if there are none.
 func Lines(sealed []loop.Seal, path string) []string {
-	of, _ := list.First(sealed, func(s loop.Seal) bool { return len(s.Lines) > 0 && spec.MatchAny([]string{s.Path}, path) })
-	return of.Lines
+	seal, _ := list.First(sealed, func(s loop.Seal) bool { return len(s.Lines) > 0 && spec.MatchAny([]string{s.Path}, path) })
+	return seal.Lines
 }
 
 // above reports whether a sealed file is below the folder, or may be below it if a glob seals files.
@@ -252,12 +252,12 @@ func (j *judge) radius(c Change) {
 		spec.RuleMaxTotalLines: {c.TotalLines, "lines differ from the base by now"},
 	}
 	for _, rule := range spec.Rules {
-		most, ok := rule.Limit(j.rules)
-		if r := reach[rule.Name]; ok && r.is > most {
-			j.broken(rule.Name, "", 0, "%d %s; the limit is %d", r.is, r.what, most)
+		limit, ok := rule.Limit(j.rules)
+		if r := reach[rule.Name]; ok && r.is > limit {
+			j.broken(rule.Name, "", 0, "%d %s; the limit is %d", r.is, r.what, limit)
 		}
 		if ok && c.Unread && rule.Name == spec.RuleMaxLines {
-			j.broken(rule.Name, "", 0, "the change is too long for its lines to be counted; the limit is %d", most)
+			j.broken(rule.Name, "", 0, "the change is too long for its lines to be counted; the limit is %d", limit)
 		}
 	}
 }

@@ -65,11 +65,11 @@ func Gentlest(refused []api.Outcome) int {
 	best := 0
 	for i, o := range refused {
 		b := refused[best]
-		known, bestKnown := !o.Refused.Until.IsZero(), !b.Refused.Until.IsZero()
+		hasTime, bestKnown := !o.Refused.Until.IsZero(), !b.Refused.Until.IsZero()
 		switch {
-		case known && (!bestKnown || o.Refused.Until.Before(b.Refused.Until)):
+		case hasTime && (!bestKnown || o.Refused.Until.Before(b.Refused.Until)):
 			best = i
-		case !known && !bestKnown && b.Class == result.AuthMissing && o.Class != result.AuthMissing:
+		case !hasTime && !bestKnown && b.Class == result.AuthMissing && o.Class != result.AuthMissing:
 			best = i
 		}
 	}

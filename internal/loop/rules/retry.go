@@ -44,11 +44,11 @@ const Unnamed = "a failure that names no test"
 
 // RunAgain runs a guard that failed again as often as retries allows, the n-th time by again. It counts as passed then only
 // if it passes twice; flaky is what had failed.
-func RunAgain(first api.Outcome, retries func(retried int, last api.Outcome) bool, again func(n int, before api.Outcome) (api.Outcome, error)) (last api.Outcome, flaky []string, err error) {
+func RunAgain(first api.Outcome, retries func(retried int, last api.Outcome) bool, rerun func(n int, previous api.Outcome) (api.Outcome, error)) (last api.Outcome, flaky []string, err error) {
 	last = first
 	for retried := 0; !last.OK() && retries(retried, last); retried++ {
 		for n := range 2 {
-			if last, err = again(2*retried+n+1, last); err != nil {
+			if last, err = rerun(2*retried+n+1, last); err != nil {
 				return last, nil, err
 			}
 			if !last.OK() {

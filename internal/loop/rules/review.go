@@ -66,9 +66,9 @@ func sameProposal(p *loop.Proposal, hash string) error {
 	return nil
 }
 
-func by(who string) string {
-	if who == "" {
+func by(reviewer string) string {
+	if reviewer == "" {
 		return ""
 	}
-	return " by " + who
+	return " by " + reviewer
 }

@@ -127,9 +127,9 @@ func undecided(format string, args ...any) Opinion {
 
 // readObject reads the review object strictly: encoding/json takes keys in any case, and the last of two equal keys.
 func readObject(object []byte) (Opinion, error) {
-	var twice error
-	review, _, err := spec.JSON(object, func(string, int) {}, func(key string, _ int) { twice = fmt.Errorf("it has %q twice", clip(key)) })
-	if err = cmp.Or(err, twice, onlyKeys("review", review, "decision", "hash", "note", "criteria")); err != nil {
+	var duplicate error
+	review, _, err := spec.JSON(object, func(string, int) {}, func(key string, _ int) { duplicate = fmt.Errorf("it has %q twice", clip(key)) })
+	if err = cmp.Or(err, duplicate, onlyKeys("review", review, "decision", "hash", "note", "criteria")); err != nil {
 		return Opinion{}, err
 	}
 	criteria, _ := review.(map[string]any)["criteria"].([]any)
@@ -166,14 +166,14 @@ func readObject(object []byte) (Opinion, error) {
 }
 
 // onlyKeys returns an error unless a value is an object with no keys but these.
-func onlyKeys(what string, value any, keys ...string) error {
-	object, is := value.(map[string]any)
-	if !is {
-		return fmt.Errorf("%s is not an object", what)
+func onlyKeys(name string, value any, keys ...string) error {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s is not an object", name)
 	}
 	for key := range object {
 		if !slices.Contains(keys, key) {
-			return fmt.Errorf("%s has a key %q", what, clip(key))
+			return fmt.Errorf("%s has a key %q", name, clip(key))
 		}
 	}
 	return nil

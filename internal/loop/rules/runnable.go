@@ -63,13 +63,13 @@ func nearestFirst(files []Diff) (names []string, runnable int) {
 
 // RunnableInWords says, after the count of new files, how many of them a command could run. They are the first that are
 // named.
-func RunnableInWords(runnable, all int) string {
+func RunnableInWords(runnable, total int) string {
 	switch {
 	case runnable == 0:
 		return ""
-	case all == 1:
+	case total == 1:
 		return " that a command could run"
-	case runnable == all:
+	case runnable == total:
 		return ", which a command could run"
 	}
 	return fmt.Sprintf(", first the %d that a command could run", runnable)

@@ -36,7 +36,7 @@ func (r Improve) Judging(values []metric.Decimal) string {
 func (r Improve) Sampling() stats.Rules { return r.Samples }
 
 // Broken returns why the further metrics forbid keeping a change, for the record and as a sentence; "" if they do not.
-func (r Improve) Broken(baseline, values map[string]metric.Decimal) (why, sentence string) {
+func (r Improve) Broken(baseline, values map[string]metric.Decimal) (cause, sentence string) {
 	if b, broken := metric.Broken(r.Bounds, baseline, values); broken {
 		return reason.Bound + b.Name, b.String()
 	}

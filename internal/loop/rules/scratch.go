@@ -28,8 +28,8 @@ func ScratchDue(s loop.State, sp spec.Spec) bool {
 func (r Improve) Controlled() bool { return r.Version >= 6 }
 
 // NotReproducedBy returns the end of a loop whose head fails from scratch, with how to look at its branch.
-func NotReproducedBy(s loop.State, why string) End {
-	end := NotReproduced.Because(why)
+func NotReproducedBy(s loop.State, reason string) End {
+	end := NotReproduced.Because(reason)
 	end.Advice = fmt.Sprintf("Read each commit of the branch (`git log -p %s..%s`), because one of them may have left a forged result in a cache. Run the command that fails in a fresh clone.",
 		s.Base[:min(10, len(s.Base))], s.Branch)
 	return end

@@ -47,8 +47,8 @@ func (r Improve) Doubts(kept Move, reference, metric metric.Decimal) bool {
 }
 
 // Agrees reports whether the second measurement shows what the first one showed.
-func (r Improve) Agrees(reference, metric metric.Decimal, again Measurement) bool {
-	return again.Reason() == "" && Suspicious(r.Direction, reference, metric)
+func (r Improve) Agrees(reference, metric metric.Decimal, second Measurement) bool {
+	return second.Reason() == "" && Suspicious(r.Direction, reference, metric)
 }
 
 // AfterDoubt decides about a suspicious improvement whose two measurements agree. proven says that the guard has shown
@@ -66,13 +66,13 @@ func (r Improve) AfterDoubt(kept Move, proven bool) Move {
 }
 
 // AfterSuspect decides what follows a person's choice about a suspicious improvement.
-func (r Improve) AfterSuspect(kept Move, choice, by string) Move {
+func (r Improve) AfterSuspect(kept Move, choice, author string) Move {
 	switch choice {
 	case KeepChange:
 		kept.Suspicious = true
 		return kept
 	case HaltLoop:
-		return stops(Interrupted.Because("halted by " + cmp.Or(by, "a person") + ": the improvement is suspicious"))
+		return stops(Interrupted.Because("halted by " + cmp.Or(author, "a person") + ": the improvement is suspicious"))
 	}
 	kept.Kept, kept.Reason = false, reason.Rejected
 	return kept

@@ -13,10 +13,10 @@ var waits = lazyregexp.New(`(?i)(waiting|watching) for (a |file |any )?(file |so
 // WatchAdvice returns what to write instead of a command that was ended because it took too long, if it waits for
 // changes and so never ends by itself: its own words or what it printed last show that. Else it returns "".
 func WatchAdvice(command, printed string) string {
-	once, watches := shell.Unwatched(command)
+	single, watches := shell.Unwatched(command)
 	switch {
-	case watches && once != "":
-		return "It waits for changes and never ends. Use `" + once + "`."
+	case watches && single != "":
+		return "It waits for changes and never ends. Use `" + single + "`."
 	case watches || waits().MatchString(printed):
 		return "It waits for changes (watch mode) and never ends. Use the form that runs once, such as `vitest run`, `jest --watchAll=false`, or `tsc` without -w."
 	}

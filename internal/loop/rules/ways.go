@@ -91,13 +91,13 @@ func Ways(id string, g loop.Gate, b loop.Budget) []Way {
 
 // Answers returns the messages that close a gate of that kind, each once.
 func (t Gates) Answers(kind loop.GateKind) []string {
-	var all []string
+	var parts []string
 	for _, r := range t[kind] {
-		if !slices.Contains(all, r.Message) {
-			all = append(all, r.Message)
+		if !slices.Contains(parts, r.Message) {
+			parts = append(parts, r.Message)
 		}
 	}
-	return all
+	return parts
 }
 
 // Answer reports whether a message closes some gate.
@@ -107,7 +107,7 @@ func (t Gates) Answer(message string) bool {
 
 // Ways returns the ways to answer an open gate. command returns a message and its words as one shell command.
 func (t Gates) Ways(g loop.Gate, b loop.Budget, command func(message string, words ...string) string) []Way {
-	var all []Way
+	var ways []Way
 	for _, r := range t[g.Kind] {
 		if g.Answers != nil && !slices.Contains(g.Answers, r.Message) {
 			continue
@@ -119,10 +119,10 @@ func (t Gates) Ways(g loop.Gate, b loop.Budget, command func(message string, wor
 		for _, s := range sayings {
 			payload := map[string]any{"gate": g.ID}
 			maps.Copy(payload, s.Fields)
-			all = append(all, Way{r.Message, payload, command(r.Message, s.Words...) + s.Open, cmp.Or(s.What, r.What)})
+			ways = append(ways, Way{r.Message, payload, command(r.Message, s.Words...) + s.Open, cmp.Or(s.What, r.What)})
 		}
 	}
-	return all
+	return ways
 }
 
 // itsHash gives the hash of what is approved, so that the answer can't approve anything else.

@@ -32,22 +32,22 @@ func (c Charter) Loop(step task.Step, caps Caps) (spec.Spec, error) {
 	if err != nil {
 		return spec.Spec{}, fmt.Errorf("defaults: %w", err)
 	}
-	own, err := fragment(step.Spec)
+	values, err := fragment(step.Spec)
 	if err != nil {
 		return spec.Spec{}, fmt.Errorf("the step %s: spec: %w", step.ID, err)
 	}
 	for _, key := range Starters {
-		if _, given := own[key]; given {
+		if _, given := values[key]; given {
 			return spec.Spec{}, fmt.Errorf("the step %s sets %s, but only its steward may set that", step.ID, key)
 		}
 	}
-	if kind, given := own["kind"]; given && kind != step.Kind {
+	if kind, given := values["kind"]; given && kind != step.Kind {
 		return spec.Spec{}, fmt.Errorf("the step %s is of kind %s, but its spec says %v", step.ID, step.Kind, kind)
 	}
-	if part, _ := own["approvals"].(map[string]any); part["plan"] != nil {
+	if part, _ := values["approvals"].(map[string]any); part["plan"] != nil {
 		return spec.Spec{}, fmt.Errorf("the step %s sets approvals.plan, but people approve the plan of its task instead", step.ID)
 	}
-	doc = merge(doc, own)
+	doc = merge(doc, values)
 	doc["name"], doc["kind"] = caps.Loop, step.Kind
 	if doc["goal"] == nil && caps.Goal != "" {
 		doc["goal"] = caps.Goal
@@ -70,8 +70,8 @@ func (c Charter) Loop(step task.Step, caps Caps) (spec.Spec, error) {
 	}
 	s.Repo = c.Repo
 	s.Repo.Base = cmp.Or(caps.From, caps.Onto, c.Repo.Base) // never the branch that happens to be checked out
-	if most := caps.CostUSD; most != nil && (s.Limits.CostUSD == nil || s.Limits.CostUSD.Cmp(*most) > 0) {
-		s.Limits.CostUSD = most
+	if limit := caps.CostUSD; limit != nil && (s.Limits.CostUSD == nil || s.Limits.CostUSD.Cmp(*limit) > 0) {
+		s.Limits.CostUSD = limit
 	}
 	return s, s.ValidateInput()
 }
@@ -91,11 +91,11 @@ func object(v any) map[string]any {
 }
 
 // merge returns a document with another one over it: objects are merged, anything else is replaced.
-func merge(under, over map[string]any) map[string]any {
+func merge(base, overlay map[string]any) map[string]any {
 	out := map[string]any{}
-	maps.Copy(out, under)
-	for key, value := range over {
-		if part, is := value.(map[string]any); is {
+	maps.Copy(out, base)
+	for key, value := range overlay {
+		if part, ok := value.(map[string]any); ok {
 			value = merge(object(out[key]), part)
 		}
 		out[key] = value

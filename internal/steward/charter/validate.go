@@ -98,8 +98,8 @@ func (c Charter) check() spec.Problems {
 	if cost := c.Limits.CostUSD; cost != nil && cost.Sign() <= 0 {
 		k.Add("limits.costUSD", "is "+cost.String(), "more than 0, or leave it out for no limit")
 	}
-	if every := c.ValidateEvery; every > 0 && every < spec.Duration(shortest) { // Tables refuses 0
-		k.Add("validateEvery", "is "+every.String(), spec.Duration(shortest).String()+" or more")
+	if interval := c.ValidateEvery; interval > 0 && interval < spec.Duration(shortest) { // Tables refuses 0
+		k.Add("validateEvery", "is "+interval.String(), spec.Duration(shortest).String()+" or more")
 	}
 	named := map[string]bool{}
 	for i, s := range c.Schedules {
@@ -162,11 +162,11 @@ func (c Charter) planner(k *spec.Checker) {
 		k.Add("agent.vendor", "has no effect on a steward", "defaults.agent.vendor, for its loops")
 	}
 	key := "agent"
-	_, own := c.Agent.Roles[spec.RolePlanner]
-	if own {
+	_, found := c.Agent.Roles[spec.RolePlanner]
+	if found {
 		key = "agent.roles.planner"
 	}
-	if a, ok := c.Planner(); ok || own || a.Model != "" || len(a.Args) > 0 || len(a.Env) > 0 { // something is set for it
+	if a, ok := c.Planner(); ok || found || a.Model != "" || len(a.Args) > 0 || len(a.Env) > 0 { // something is set for it
 		k.Agent(key, a, c.Limits.CostUSD != nil)
 	}
 }
@@ -195,8 +195,8 @@ func (s Schedule) check(k *spec.Checker, key string) {
 	case s.Cron != "" && s.Every != 0:
 		k.Add(key, "says both cron and every", "one of the two")
 	case s.Cron != "":
-		if what := badCron(s.Cron); what != "" {
-			k.Add(key+".cron", what, `minute, hour, day of month, month and day of week, such as "0 2 * * 1-5", or @hourly, @daily, @weekly, @monthly, @yearly`)
+		if problem := badCron(s.Cron); problem != "" {
+			k.Add(key+".cron", problem, `minute, hour, day of month, month and day of week, such as "0 2 * * 1-5", or @hourly, @daily, @weekly, @monthly, @yearly`)
 		}
 	case s.Every < spec.Duration(shortest):
 		k.Add(key+".every", "is "+s.Every.String(), spec.Duration(shortest).String()+" or more")
@@ -284,9 +284,9 @@ func (t Trigger) check(k *spec.Checker, key string) {
 		k.Line(key+".url", t.URL, "an address of one line")
 		return
 	}
-	for _, own := range []struct{ name, value string }{{"command", t.Command}, {"url", t.URL}} {
-		if own.value != "" {
-			k.Add(spec.Join(key, own.name), "is given", "nothing: only a health check (from: "+Health+") has one")
+	for _, field := range []struct{ name, value string }{{"command", t.Command}, {"url", t.URL}} {
+		if field.value != "" {
+			k.Add(spec.Join(key, field.name), "is given", "nothing: only a health check (from: "+Health+") has one")
 		}
 	}
 	if slices.Contains(Words["triggers[].from"], t.From) {

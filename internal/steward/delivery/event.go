@@ -49,7 +49,7 @@ type values[L, B ~string] struct {
 type labels[L ~string] []L
 
 // Has reports whether one of the labels has that name: `{{if .Labels.Has "bug"}}`.
-func (all labels[L]) Has(name string) bool { return slices.Contains(all, L(name)) }
+func (l labels[L]) Has(name string) bool { return slices.Contains(l, L(name)) }
 
 // marked prints as code in Markdown, so that a reader sees where foreign words begin and end.
 type marked string

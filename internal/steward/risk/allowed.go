@@ -19,7 +19,7 @@ import (
 // A command is not allowed if its words alone do not say what it does: if sh and bash parse it differently, or if it
 // has substitutions and variables, assignments before a command, functions and loops, or redirections other than to
 // /dev/null or to another descriptor.
-func Allowed(c charter.Charter, command string) (ok bool, why string) {
+func Allowed(c charter.Charter, command string) (ok bool, reason string) {
 	var defaults spec.Spec
 	if json.Unmarshal(c.Defaults, &defaults) == nil && slices.Contains(Commands(defaults), command) {
 		return true, ""
@@ -27,9 +27,9 @@ func Allowed(c charter.Charter, command string) (ok bool, why string) {
 	if len(c.Allow) == 0 {
 		return false, "the charter has no list of commands (allow), so only those of its defaults may be used"
 	}
-	commands, why := shell.Simple(command)
-	if why != "" {
-		return false, why
+	commands, reason := shell.Simple(command)
+	if reason != "" {
+		return false, reason
 	}
 	for _, words := range commands {
 		if !slices.ContainsFunc(c.Allow, func(entry string) bool { return shell.Starts(words, entry) }) {

@@ -79,16 +79,16 @@ func InWords(c task.Cost) string {
 
 // Compared returns, in words, how the actual cost compares with the estimate.
 func Compared(estimate task.Cost, actual metric.Decimal) string {
-	how := "not above the median"
+	comparison := "not above the median"
 	switch high := High(estimate); {
 	case high == nil:
 		return dollars(actual) + " spent, no estimate (n = 0)"
 	case actual.Cmp(*high) > 0:
-		how = "above the estimate"
+		comparison = "above the estimate"
 	case actual.Cmp(*estimate.Median) > 0:
-		how = "within the estimate"
+		comparison = "within the estimate"
 	}
-	return fmt.Sprintf("%s spent, %s: %s", dollars(actual), how, InWords(estimate))
+	return fmt.Sprintf("%s spent, %s: %s", dollars(actual), comparison, InWords(estimate))
 }
 
 // NeedsApproval returns why a person has to approve a task before it starts or continues (S4), nil if nobody has to.

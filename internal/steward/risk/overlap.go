@@ -50,7 +50,7 @@ func alike(a, b string) bool {
 func plain(r rune) bool { return !strings.ContainsRune(special, r) }
 
 // forms returns a glob without braces for each of the alternatives. A glob that would have very many stays as it is.
-func forms(glob string) (all []string) {
+func forms(glob string) (spellings []string) {
 	word := &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: glob}}}
 	if strings.Contains(glob, "..") || strings.Count(glob, "{") > 3 || len(glob) > 100 || !syntax.SplitBraces(word) {
 		return []string{glob}
@@ -59,9 +59,9 @@ func forms(glob string) (all []string) {
 		if err != nil {
 			return []string{glob}
 		}
-		all = append(all, w.Lit())
+		spellings = append(spellings, w.Lit())
 	}
-	return all
+	return spellings
 }
 
 // within reports whether one of the globs certainly matches everything that a scope matches. It knows three forms of

@@ -95,8 +95,8 @@ func some(names []string) string {
 		shown = append(shown, name)
 	}
 	text := strings.Join(shown, ", ")
-	if more := len(names) - len(shown); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+	if further := len(names) - len(shown); further > 0 {
+		text += fmt.Sprintf(" and %d more", further)
 	}
 	return text
 }

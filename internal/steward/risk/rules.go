@@ -103,11 +103,11 @@ var Rules = []Rule{
 			"**/codeowners", "**/sudoers", "**/sudoers.d/**", "**/iam/**", "**/iam*.json", "**/iam*.y*ml", "**/rbac/**", "**/*rbac*.y*ml", "**/secrets/**", "**/secrets.*", "**/.env", "**/.env.*", "**/*.pem", "**/*.key", "**/*.p12", "**/.htaccess",
 			"**/authorized_keys", "**/.ssh/**", "**/security.txt", "**/.netrc", "**/credentials*", "**/.gitattributes", ".claude/**", ".codex/**", ".mcp.json",
 		},
-		also: func(r reach) (all []string) {
+		also: func(r reach) (reasons []string) {
 			for _, s := range r.specs {
-				all = append(all, loosened(s, r.charter.Sandbox())...)
+				reasons = append(reasons, loosened(s, r.charter.Sandbox())...)
 			}
-			return distinct(all)
+			return distinct(reasons)
 		},
 	},
 	{
@@ -138,32 +138,32 @@ var harmless = []string{
 
 // loosened returns where a loop may do more than by default: outside the sandbox, in folders or on the network beyond
 // those in the charter, which a person wrote, or by its permissions.
-func loosened(s spec.Spec, charter spec.Sandbox) (all []string) {
+func loosened(s spec.Spec, charter spec.Sandbox) (reasons []string) {
 	hosts := charter.Hosts
 	if s.Sandbox.Use == spec.Off {
-		all = append(all, "sandbox.use is off")
+		reasons = append(reasons, "sandbox.use is off")
 	}
 	if opened := slices.DeleteFunc(slices.Clone(s.Sandbox.Allow), func(path string) bool { return slices.Contains(charter.Allow, path) }); len(opened) > 0 {
-		all = append(all, "sandbox.allow opens "+some(opened))
+		reasons = append(reasons, "sandbox.allow opens "+some(opened))
 	}
 	if s.Sandbox.Network == spec.Open {
-		all = append(all, "sandbox.network is open")
+		reasons = append(reasons, "sandbox.network is open")
 	}
-	more := slices.DeleteFunc(slices.Clone(s.Sandbox.Hosts), func(host string) bool { return slices.Contains(hosts, host) })
+	added := slices.DeleteFunc(slices.Clone(s.Sandbox.Hosts), func(host string) bool { return slices.Contains(hosts, host) })
 	switch {
-	case len(more) > 0:
-		all = append(all, "sandbox.hosts names "+some(more))
+	case len(added) > 0:
+		reasons = append(reasons, "sandbox.hosts names "+some(added))
 	case len(hosts) > 0 && len(s.Sandbox.Hosts) == 0 && s.Sandbox.Network != spec.None:
-		all = append(all, "sandbox.hosts names no host, so every host is allowed")
+		reasons = append(reasons, "sandbox.hosts names no host, so every host is allowed")
 	}
 	for _, role := range spec.Roles() {
 		for _, may := range s.Permitted(role) {
 			if !slices.Contains(spec.Spec{}.Permitted(role), may) {
-				all = append(all, "permissions."+role+" has "+may)
+				reasons = append(reasons, "permissions."+role+" has "+may)
 			}
 		}
 	}
-	return all
+	return reasons
 }
 
 // reach is what a task can do, as far as it is known beforehand.
@@ -268,10 +268,10 @@ func (r reach) harmless() bool {
 
 // Commands returns the commands that a loop runs, as shell code: its own, those of its agents and of notify.
 func Commands(s spec.Spec) []string {
-	all := []string{s.Setup.Command, s.Verify.Command, s.Guard.Command, s.Test.Command, s.Check.Command}
-	all = append(all, list.Map(s.Agent.All(), func(a spec.Keyed) string { return cmp.Or(a.Command.Shell, shell.Join(a.Command.List...)) })...)
-	all = append(all, list.Filter(s.Notify, func(to string) bool { return to != spec.Desktop && !spec.Webhook(to) })...)
-	return distinct(slices.DeleteFunc(all, func(command string) bool { return strings.TrimSpace(command) == "" }))
+	commands := []string{s.Setup.Command, s.Verify.Command, s.Guard.Command, s.Test.Command, s.Check.Command}
+	commands = append(commands, list.Map(s.Agent.All(), func(a spec.Keyed) string { return cmp.Or(a.Command.Shell, shell.Join(a.Command.List...)) })...)
+	commands = append(commands, list.Filter(s.Notify, func(target string) bool { return target != spec.Desktop && !spec.Webhook(target) })...)
+	return distinct(slices.DeleteFunc(commands, func(command string) bool { return strings.TrimSpace(command) == "" }))
 }
 
 // above reports whether an amount is above a limit. It returns false if one of them is nil.
@@ -280,13 +280,13 @@ func above(amount, limit *metric.Decimal) bool {
 }
 
 // distinct returns the texts in their order, each once.
-func distinct(all []string) (once []string) {
+func distinct(list []string) (unique []string) {
 	seen := map[string]bool{}
-	for _, text := range all {
+	for _, text := range list {
 		if !seen[text] {
-			once = append(once, text)
+			unique = append(unique, text)
 		}
 		seen[text] = true
 	}
-	return once
+	return unique
 }

@@ -94,8 +94,8 @@ func listed(s steward.State, item func(steward.Task) string) (items []string) {
 			items = append(items, text)
 		}
 	}
-	if more := queued - maxQueued; more > 0 {
-		items = append(items, fmt.Sprintf("and %d more not begun", more))
+	if further := queued - maxQueued; further > 0 {
+		items = append(items, fmt.Sprintf("and %d more not begun", further))
 	}
 	return items
 }
@@ -150,18 +150,18 @@ func active(s steward.State) *steward.Task {
 }
 
 // next says what happens next, in order; waiting is how much waits for a person.
-func next(s steward.State, waiting int) (all []string) {
-	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+func next(s steward.State, waiting int) (names []string) {
+	add := func(format string, args ...any) { names = append(names, fmt.Sprintf(format, args...)) }
 	if s.Status.Ended() {
 		add("None: the steward has ended")
-		return all
+		return names
 	}
 	if waiting > 0 {
 		add("A person answers what waits below: %d", waiting)
 	}
 	if s.Paused {
 		add("Nothing continues until %s", code(shell.Join("pawl", "steward", "continue", s.Steward)))
-		return all
+		return names
 	}
 	for _, t := range s.Tasks {
 		switch {
@@ -179,10 +179,10 @@ func next(s steward.State, waiting int) (all []string) {
 		add("No task starts until %s", code(shell.Join("pawl", "steward", "resume", s.Steward)))
 	case len(s.Queue) > 0:
 		add("Task %s starts as soon as there is room; %d in the queue", code(s.Queue[0]), len(s.Queue))
-	case len(all) == 0:
+	case len(names) == 0:
 		add("Somebody submits a task")
 	}
-	return all
+	return names
 }
 
 func position(s steward.State) string {
@@ -205,8 +205,8 @@ func taskLine(s steward.State, t steward.Task) string {
 	if t.Outcome == "" {
 		state = s.Position(t)
 	}
-	if why := s.StandstillOf(t, at); why != "" {
-		state += ", " + plain(why)
+	if reason := s.StandstillOf(t, at); reason != "" {
+		state += ", " + plain(reason)
 	}
 	text := fmt.Sprintf("%s: %s, %s, tier %s, priority %d", code(t.ID), plain(t.Title), state, tier(t), t.Priority)
 	if t.Step != "" {

@@ -120,7 +120,7 @@ var Rules = []Rule{
 // limit. The others are warnings, without those that the window was already Told of. at is the state of the task. A
 // stop by the rule Executing is a check-in. It comes at the end of an iteration, because the time of an iteration is
 // only counted then.
-func Check(w Window, limits charter.Limits, at task.State) (all []task.Finding) {
+func Check(w Window, limits charter.Limits, state task.State) (findings []task.Finding) {
 	for _, r := range Rules {
 		limit := r.limit(limits)
 		for _, c := range r.count(w) {
@@ -129,16 +129,16 @@ func Check(w Window, limits charter.Limits, at task.State) (all []task.Finding) 
 				continue
 			}
 			text := fmt.Sprintf(r.says, r.words(c.n), limit, c.what, r.words(limit))
-			f := task.Finding{Rule: r.Name, Stop: stop, Count: c.n, Limit: limit, State: at, Text: text}
+			f := task.Finding{Rule: r.Name, Stop: stop, Count: c.n, Limit: limit, State: state, Text: text}
 			if r.Name == SameResult {
 				f.Action = c.what
 			} else if n := len(w.Results); n > 0 {
 				f.Action = w.Results[n-1].Name // the last action
 			}
-			all = append(all, f)
+			findings = append(findings, f)
 		}
 	}
-	return all
+	return findings
 }
 
 func (w Window) told(rule string) bool { return slices.Contains(w.Warned, rule) }

@@ -170,7 +170,7 @@ func (w Window) cycles() (times int, sequence []task.State) {
 func again(streaks []Streak, name, result string) []Streak {
 	s := Streak{Key: digest(name), Name: metric.Description(name), Result: result}
 	streaks = slices.Clone(streaks)
-	if i := slices.IndexFunc(streaks, func(known Streak) bool { return known.Key == s.Key }); i >= 0 {
+	if i := slices.IndexFunc(streaks, func(streak Streak) bool { return streak.Key == s.Key }); i >= 0 {
 		if streaks[i].Result == result {
 			s = streaks[i]
 		}
@@ -198,5 +198,5 @@ func digest(parts ...string) string {
 }
 
 func without(rules []string, rule string) []string {
-	return slices.DeleteFunc(slices.Clone(rules), func(known string) bool { return known == rule })
+	return slices.DeleteFunc(slices.Clone(rules), func(name string) bool { return name == rule })
 }

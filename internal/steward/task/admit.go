@@ -53,12 +53,12 @@ func DecodeTask(doc []byte, specs func(key string, t Task) spec.Problems) (t Tas
 // Admit returns a task as the queue keeps it: with an ID and a title, and its steps InOrder. known reports whether
 // the steward has, or has had, a task with an ID. An ID that Admit makes from the title may be known already; the
 // steward then makes it unique. The error is a fault INVALID_MESSAGE that lists all problems.
-func Admit(t Task, known func(id string) bool) (Task, error) {
+func Admit(t Task, exists func(id string) bool) (Task, error) {
 	c := spec.Checker{Problems: t.problems()}
 	for i, id := range t.After {
 		if id == t.ID {
 			c.Add(fmt.Sprintf("after[%d]", i), "is the task itself", "a task that has to be done before it")
-		} else if !known(id) {
+		} else if !exists(id) {
 			c.Add(fmt.Sprintf("after[%d]", i), "is "+spec.Show(id)+", and there is no such task", "the ID of a task that was submitted before this one")
 		}
 	}

@@ -106,8 +106,8 @@ func RenderPlan(t Task) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func problem(what, want string) error {
-	return spec.Problems{{File: PlanFile, Line: 1, What: what, Want: want}}
+func problem(text, want string) error {
+	return spec.Problems{{File: PlanFile, Line: 1, What: text, Want: want}}
 }
 
 // lineOf returns the line of a key, or else the line of what contains it.

@@ -29,11 +29,11 @@ func (t Task) Steps() []Step {
 		return InOrder(t.Plan)
 	}
 	s := Step{ID: onlyStep, Kind: kind.Loops()[0], Spec: t.Spec}
-	var own struct {
+	var head struct {
 		Kind string `json:"kind"`
 	}
-	if json.Unmarshal(t.Spec, &own) == nil && own.Kind != "" {
-		s.Kind = own.Kind
+	if json.Unmarshal(t.Spec, &head) == nil && head.Kind != "" {
+		s.Kind = head.Kind
 	}
 	return []Step{s}
 }
@@ -72,7 +72,7 @@ func Order(steps []Step) (order []Step, circle []string) {
 // Last returns the steps after which no other comes. A valid plan has one, whose head is the task's only proposal.
 func Last(steps []Step) (last []string) {
 	for _, s := range steps {
-		if !slices.ContainsFunc(steps, func(other Step) bool { return slices.Contains(other.After, s.ID) }) {
+		if !slices.ContainsFunc(steps, func(later Step) bool { return slices.Contains(later.After, s.ID) }) {
 			last = append(last, s.ID)
 		}
 	}
@@ -88,30 +88,30 @@ func checkSteps(c *spec.Checker, key string, steps []Step) {
 		c.Add(key, fmt.Sprintf("has %d steps", len(steps)), fmt.Sprintf("at most %d; submit several tasks instead", MaxSteps))
 		return
 	}
-	at := map[string]int{}
+	indexes := map[string]int{}
 	for i, s := range steps {
-		if _, twice := at[s.ID]; twice {
+		if _, duplicate := indexes[s.ID]; duplicate {
 			c.Add(fmt.Sprintf("%s[%d].id", key, i), "is "+spec.Show(s.ID)+", as that of an earlier step", "an ID of its own")
 			continue
 		}
-		at[s.ID] = i
+		indexes[s.ID] = i
 	}
-	before := len(c.Problems)
+	problems := len(c.Problems)
 	for i, s := range steps {
-		own := fmt.Sprintf("%s[%d]", key, i)
+		stepKey := fmt.Sprintf("%s[%d]", key, i)
 		if !stepID().MatchString(s.ID) {
-			c.Add(own+".id", "is "+spec.Show(s.ID), "1 to 40 of a to z, 0 to 9 and the hyphen")
+			c.Add(stepKey+".id", "is "+spec.Show(s.ID), "1 to 40 of a to z, 0 to 9 and the hyphen")
 		}
-		c.OneOf(own+".kind", s.Kind, kind.Loops())
-		checkLine(c, own+".milestone", s.Milestone)
-		checkSize(c, own+".spec", len(s.Spec), maxFragment)
+		c.OneOf(stepKey+".kind", s.Kind, kind.Loops())
+		checkLine(c, stepKey+".milestone", s.Milestone)
+		checkSize(c, stepKey+".spec", len(s.Spec), maxFragment)
 		for j, id := range s.After {
-			if _, known := at[id]; !known {
-				c.Add(fmt.Sprintf("%s.after[%d]", own, j), "is "+spec.Show(id)+", and no step has that ID", "the ID of another step")
+			if _, ok := indexes[id]; !ok {
+				c.Add(fmt.Sprintf("%s.after[%d]", stepKey, j), "is "+spec.Show(id)+", and no step has that ID", "the ID of another step")
 			}
 		}
 	}
-	if len(c.Problems) > before {
+	if len(c.Problems) > problems {
 		return // the checks below need distinct IDs
 	}
 	if _, circle := Order(steps); circle != nil {
@@ -129,8 +129,8 @@ func checkLine(c *spec.Checker, key, text string) {
 	c.Line(key, text, "a text of one line")
 }
 
-func checkSize(c *spec.Checker, key string, size, most int) {
-	if size > most {
-		c.Add(key, fmt.Sprintf("is %d bytes long", size), fmt.Sprintf("at most %d", most))
+func checkSize(c *spec.Checker, key string, size, limit int) {
+	if size > limit {
+		c.Add(key, fmt.Sprintf("is %d bytes long", size), fmt.Sprintf("at most %d", limit))
 	}
 }
