@@ -44,7 +44,7 @@ type Trial struct {
 	Base     string           `json:"base"`             // the head
 	Passed   bool             `json:"passed,omitempty"` // the change would be kept on this head
 	Reason   string           `json:"reason,omitempty"` // why not
-	Note     string           `json:"note,omitempty"`   // what verify printed instead of a number
+	Note     string           `json:"note,omitempty"`   // the same in words, "" if there are none
 	Metric   *metric.Decimal  `json:"metric,omitempty"`
 	Metrics  metric.Averages  `json:"metrics,omitempty"` // the further metrics
 	Samples  *stats.Judgement `json:"samples,omitempty"` // if several evaluations decide

@@ -367,7 +367,7 @@ func (l *improve) noteInstead(out api.Measured) {
 	}
 }
 
-// mostInstead bounds in bytes what the record of an iteration says of an output without a number.
+// mostInstead bounds in bytes what the record of an iteration says of a command that exits 0 and does not pass.
 const mostInstead = 300
 
 // better reports whether one measurement is enough to keep the change.
@@ -399,6 +399,7 @@ func (l *improve) guard(ctx workflow.Context, _ rules.Move) (rules.Move, error) 
 	m := l.law().AfterGuard(l.tries(), out.OK())
 	if out.Failure != "" {
 		m.Why = m.Reason + ": " + out.Failure
+		it.note = loop.Clip(out.Failure, mostInstead)
 	}
 	return m, nil
 }

@@ -8,7 +8,6 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/loop/rules"
 	"pawl/internal/metric"
-	"pawl/internal/metric/reason"
 	"pawl/internal/metric/stats"
 	"pawl/internal/spec/phase"
 )
@@ -43,7 +42,7 @@ func (l *improve) try(ctx workflow.Context, c loop.Candidate) error {
 	}
 	t, iter := c.Trial, side.iteration
 	t.Passed, t.Reason, t.Metrics, t.Evidence = m.Kept, m.Reason, iter.metrics, iter.evidence
-	if m.Reason == reason.NoNumber {
+	if !m.Kept {
 		t.Note = iter.note
 	}
 	if l.State().Sampler != nil && t.Metric != nil {
