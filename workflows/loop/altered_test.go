@@ -48,11 +48,11 @@ func TestP55_AChangeThatACommandChangesAgainIsNotKept(t *testing.T) {
 	p := play(t, altering(t, "guard", 1, script), specOf(limited), nil)
 	require.Equal(t, []string{"1 no 10 guard-fail"}, p.course())
 	require.Contains(t, p.agents[1].Repair, "changes files of the commit, so it judged other code: a")
-	require.Contains(t, p.final.Iterations[0].Note, "changes files of the commit", "the next call is told, too")
+	require.Contains(t, p.final.Iterations[0].Why(), "changes files of the commit", "the next call is told, too")
 
 	p = play(t, altering(t, "verify", 1, script), specOf(limited), nil)
 	require.Equal(t, []string{"1 no 10 error:verify-crash"}, p.course())
-	require.Contains(t, p.final.Iterations[0].Note, "changes files of the commit")
+	require.Contains(t, p.final.Iterations[0].Why(), "changes files of the commit")
 
 	for _, name := range []string{"verify", "guard"} { // in a trial
 		m := newTeam(t, map[int]float64{1: 5, 2: 6})
@@ -66,7 +66,7 @@ func TestP55_AChangeThatACommandChangesAgainIsNotKept(t *testing.T) {
 		p = play(t, m.world, atOnce(2, 2, nil), nil)
 		require.NotEmpty(t, p.candidates(loop.CandidateJudged))
 		for _, i := range p.final.Iterations {
-			require.Equal(t, "it exits 0, but changes files of the commit", i.Note, name)
+			require.Equal(t, "it exits 0, but changes files of the commit", i.Why(), name)
 		}
 	}
 }

@@ -345,8 +345,8 @@ func (l *improve) verify(ctx workflow.Context, from rules.Move) (rules.Move, err
 	v := measurement(out)
 	v.Waits = rules.WatchAdvice(l.spec.Verify.Command, out.Tail)
 	l.iteration.evidence = append(l.iteration.evidence, evidenceOf(out.Outcome)...)
-	if len(out.Altered) > 0 {
-		l.iteration.note = out.Failure
+	if v.Failed {
+		l.iteration.note = loop.Clip(out.Failure, mostInstead)
 	}
 	l.noteInstead(out)
 	judgement := l.measured(out, v.Reason())
@@ -394,12 +394,11 @@ func (l *improve) guard(ctx workflow.Context, _ rules.Move) (rules.Move, error) 
 	it.passing = out.Tests
 	it.evidence = append(it.evidence, evidenceOf(out)...)
 	if !out.OK() {
-		it.shown = out.Log
+		it.shown, it.note = out.Log, loop.Clip(out.Failure, mostInstead)
 	}
 	m := l.law().AfterGuard(l.tries(), out.OK())
 	if out.Failure != "" {
 		m.Why = m.Reason + ": " + out.Failure
-		it.note = loop.Clip(out.Failure, mostInstead)
 	}
 	return m, nil
 }

@@ -228,11 +228,13 @@ func TestAQuestionSaysWhatMayBeAmended(t *testing.T) {
 	require.NotContains(t, said(loop.Gate{Choices: []string{"retry"}, Answers: []string{loop.MessageAnswer}}), "amend")
 }
 
-func TestP5_WhatWasPrintedInsteadOfANumberIsShown(t *testing.T) {
-	it := loop.Iteration{N: 3, Description: "skip the parser", Reason: "error:no-number", Note: `no line "METRIC ms="; instead: "core dumped"`}
-	require.Contains(t, style.Iteration(kind.Improve, it), it.Note)
-	text, _ := style.Event(kind.Improve, loop.Event{Type: loop.IterationFailed, Record: &it})
-	require.Contains(t, text, it.Note)
-	it.Reason, it.Note = "guard-fail", "a large change"
+func TestP5_WhyACommandThatExits0DoesNotPassIsShown(t *testing.T) {
+	it := loop.Iteration{N: 3, Description: "skip the parser", Note: `no line "METRIC ms="; instead: "core dumped"`}
+	for _, it.Reason = range []string{"error:no-number", "error:verify-crash", "guard-fail"} {
+		require.Contains(t, style.Iteration(kind.Improve, it), it.Note)
+		text, _ := style.Event(kind.Improve, loop.Event{Type: loop.IterationFailed, Record: &it})
+		require.Contains(t, text, it.Note)
+	}
+	it.Reason, it.Note = "no-change", "a large change"
 	require.NotContains(t, style.Iteration(kind.Improve, it), it.Note, "it is about something else")
 }
