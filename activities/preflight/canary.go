@@ -32,6 +32,9 @@ func (d *dryRun) canary(ctx context.Context) error {
 	for _, ran := range []*api.Outcome{out.Guard, out.Test} {
 		if ran != nil && ran.Tested != nil {
 			ran.Tested.Unbreakable = r.Files == 0
+			if d.kind.Mends && input.Guards() { // its loop tries no canary
+				ran.Tested.Misses = rules.Missed(r)
+			}
 			break // one line says it
 		}
 	}

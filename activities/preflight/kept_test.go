@@ -174,6 +174,39 @@ func TestADeliveryTakesOverWhatValidateFound(t *testing.T) {
 	require.False(t, guarded.Recalled.IsZero())
 }
 
+// TestADeliveryIsToldThatItsTestsDoNotSeeTheCode: its contract shows what validate found, and a delivery tries no canary.
+func TestADeliveryIsToldThatItsTestsDoNotSeeTheCode(t *testing.T) {
+	shelter(t)
+	for test, misses := range map[string]string{
+		"echo 'ok 1 - a'": "a syntax error in your code",
+		"python3 -m compileall -q src && echo 'ok 1 - a'": "functions that always fail",
+		"diff -r src was && echo 'ok 1 - a'":              "",
+	} {
+		t.Run(test, func(t *testing.T) {
+			t.Parallel()
+			_, h, s := project(t, counts, "")
+			delivers(test)(t, h, &s)
+			_, err := preflight.DryRun(t.Context(), h, "x", s, func(string) {})
+			require.NoError(t, err)
+			a := activities.New(h, "host", "pawl", "default", false)
+			t.Cleanup(a.Stop)
+			opened, err := a.Open(t.Context(), api.Open{Loop: "x", FirstRun: "first", Spec: s})
+			require.NoError(t, err)
+			env := actest.Environment(a)
+			env.RegisterActivity(a.Test)
+			v, err := env.ExecuteActivity(a.Test, api.Test{
+				Step:    api.Step{Ref: opened.Ref, Key: api.Key{Name: "test"}, Head: opened.Base, LimitMs: 60_000},
+				Command: s.Test.Command,
+			})
+			require.NoError(t, err)
+			var tested api.Tested
+			require.NoError(t, v.Get(&tested))
+			require.False(t, tested.Recalled.IsZero())
+			require.Equal(t, misses, tested.Outcome.Tested.Misses)
+		})
+	}
+}
+
 // TestValidateKeepsNothingThatIsNotSure: a loop has to find it out for itself.
 func TestValidateKeepsNothingThatIsNotSure(t *testing.T) {
 	shelter(t)

@@ -19,6 +19,8 @@ type Tested struct {
 	Flaky []string `json:"flaky,omitempty"`
 	// Unbreakable says that no canary was tried, since pawl can break no code in scope.
 	Unbreakable bool `json:"unbreakable,omitempty"`
+	// Misses is what the canary did to the code of a delivery without the commands noticing.
+	Misses string `json:"misses,omitempty"`
 }
 
 // String returns what was tested on one line, "" if nothing is known.
@@ -35,6 +37,9 @@ func (t *Tested) String() string {
 	}
 	if t.Unbreakable {
 		text += "; canary not tried: no code that pawl can break"
+	}
+	if t.Misses != "" {
+		text += "; still passes with " + t.Misses
 	}
 	return text
 }

@@ -22,6 +22,7 @@ func TestWhatWasTestedIsOneLine(t *testing.T) {
 		"3 passed (tap); flaky: it failed on the unchanged code (TestA, TestB), then passed twice": {Format: "tap", Passed: 3, Flaky: []string{"TestA", "TestB"}},
 
 		"3 passed (tap); canary not tried: no code that pawl can break": {Format: "tap", Passed: 3, Unbreakable: true},
+		"3 passed (tap); still passes with a syntax error in your code": {Format: "tap", Passed: 3, Misses: "a syntax error in your code"},
 	} {
 		require.Equal(t, want, tested.String())
 	}

@@ -65,6 +65,18 @@ func Hollow(commands ...string) string {
 	return "pawl made every function in scope fail, but this still passed: " + inCode(commands) + ". It builds your code but does not run it, so it guards little"
 }
 
+// Missed returns what commands did not notice in the code that they should guard, "" if they noticed all of it.
+func Missed(c api.Canaried) string {
+	switch {
+	case c.Blind():
+		return "a syntax error in your code"
+	case c.Hollow:
+		return "functions that always fail"
+	default:
+		return ""
+	}
+}
+
 // Unmoved returns the note on a metric that stays the same while the code in scope is broken, or absent.
 func Unmoved(c api.Canaried, value metric.Decimal) string {
 	return fmt.Sprintf("verify may not see your code: it printed %s with a syntax error in %s (%s), and also without any file in scope",
