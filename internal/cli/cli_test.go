@@ -406,9 +406,15 @@ func TestARefusedStartIsListedOnlyWithAll(t *testing.T) {
 	b := newBench(t, f)
 	require.Equal(t, 0, b.run(nil, "list"))
 	require.NotContains(t, b.stdout.String(), "loop-1")
+	require.Contains(t, b.stderr.String(), "there are no loops yet (`--all` lists refused starts too)")
 	require.Equal(t, 0, b.run(nil, "list", "--all"))
 	require.Contains(t, b.stdout.String(), "loop-1")
 	require.Contains(t, b.stdout.String(), "the working tree is not clean")
+
+	none := newBench(t, waiting())
+	none.noEngine()
+	require.Equal(t, 0, none.run(nil, "list", "--all"))
+	require.Contains(t, none.stderr.String(), "there are no loops yet;")
 }
 
 func TestListAsksForLoopsOfAllKinds(t *testing.T) {

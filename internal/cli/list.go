@@ -35,7 +35,11 @@ was refused is left out without --all.`,
 func (a *app) runList(ctx context.Context, s *session, o listOptions) error {
 	wanted := func(r launch.Row) bool { return o.all || !r.Refused }
 	if !o.here {
-		return a.listRows(ctx, s, wanted, "there are no loops yet (`--all` lists refused starts too); `pawl demo` shows one, `pawl run` starts yours")
+		none := "there are no loops yet"
+		if !o.all {
+			none += " (`--all` lists refused starts too)"
+		}
+		return a.listRows(ctx, s, wanted, none+"; `pawl demo` shows one, `pawl run` starts yours")
 	}
 
 	project, err := userrepo.ProjectOf(ctx, ".")
