@@ -217,6 +217,24 @@ func TestAChangeMayBeJudgedLater(t *testing.T) {
 	})
 }
 
+// TestTheReportBeginsBelowAQuestionThatNobodyAnswered: the loop was ended from elsewhere.
+func TestTheReportBeginsBelowAQuestionThatNobodyAnswered(t *testing.T) {
+	f := gated(diffGate)
+	b := newBench(t, f)
+	b.atTerminal()
+	stdin, typist := io.Pipe()
+	defer typist.Close()
+	go func() {
+		b.awaitStderr("[y/n] ")
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.end(rules.TargetMet)
+	}()
+	b.run(stdin, "run", b.spec())
+	require.Contains(t, b.stdout.String(), "Loop complete", b.stderr.String())
+	require.True(t, strings.HasSuffix(b.stderr.String(), "[y/n] \n"), b.stderr.String())
+}
+
 func TestARejectionAtTheTerminalCarriesItsReason(t *testing.T) {
 	f := gated(diffGate)
 	b := newBench(t, f)

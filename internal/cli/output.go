@@ -38,8 +38,16 @@ func (a *app) style() render.Style { return render.NewScreen(a.out).Style() }
 
 // print writes data for people to stdout.
 func (a *app) print(text string) error {
+	a.leaveQuestion()
 	_, err := io.WriteString(a.out, strings.TrimSuffix(text, "\n")+"\n")
 	return err
+}
+
+// leaveQuestion ends the line of a question that nobody has answered.
+func (a *app) leaveQuestion() {
+	if a.screen.Asking() {
+		a.screen.Print("")
+	}
 }
 
 // output writes a value to stdout: as JSON with --json, else as text for people.
@@ -53,6 +61,7 @@ func (a *app) output(v any, text string) error {
 // printJSON writes a value to stdout as indented JSON.
 func (a *app) printJSON(v any) error {
 	a.answered = true
+	a.leaveQuestion()
 	e := json.NewEncoder(a.out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
