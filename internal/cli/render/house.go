@@ -49,7 +49,11 @@ func (s Style) Drafted(v Drafted, measures bool) string {
 	}
 	f.add("check", Clean(d.Check))
 	if d.Test != "" || d.Check != "" {
-		f.add("tried", "not yet: pawl validate says whether they pass on the unchanged code", s.Dim("a loop can do without a check that fails there"))
+		without := ""
+		if d.Check != "" {
+			without = s.Dim("a loop can do without a check that fails there")
+		}
+		f.add("tried", "not yet: pawl validate says whether they pass on the unchanged code", without)
 	}
 	f.add("agent", cmp.Or(v.Agent, "none found on the PATH"))
 	for _, missing := range d.Missing {

@@ -25,3 +25,13 @@ func TestProposedShowsTheMetricInFewLines(t *testing.T) {
 		require.Less(t, len([]rune(line)), 80)
 	}
 }
+
+// Advice about a check is for whom has one.
+func TestDraftedSpeaksOfACheckOnlyIfThereIsOne(t *testing.T) {
+	t.Parallel()
+	const advice = "a loop can do without a check"
+	v := render.Drafted{Repo: "/repo", Found: scaffold.Repository{Test: "go test ./..."}}
+	require.NotContains(t, render.Style{}.Drafted(v, true), advice)
+	v.Found.Check = "go vet ./..."
+	require.Contains(t, render.Style{}.Drafted(v, true), advice)
+}
