@@ -55,8 +55,8 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Activitie
 	}
 }
 
-func register(r worker.ActivityRegistry, all map[string]any) {
-	for name, f := range all {
+func register(r worker.ActivityRegistry, functions map[string]any) {
+	for name, f := range functions {
 		r.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
 }

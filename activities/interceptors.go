@@ -28,20 +28,20 @@ type around struct {
 
 // InterceptActivity returns the interceptor of one activity.
 func (a *around) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	in := *a
-	in.Next = next
-	return &in
+	inner := *a
+	inner.Next = next
+	return &inner
 }
 
 // ExecuteActivity runs the activity with what is done around it.
-func (a *around) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	return a.does(ctx, in, a.Next)
+func (a *around) ExecuteActivity(ctx context.Context, input *interceptor.ExecuteActivityInput) (any, error) {
+	return a.does(ctx, input, a.Next)
 }
 
 // reported logs how an activity ends, with loop, iteration and phase, which the SDK's own log lines lack.
-func (a *Activities) reported(ctx context.Context, in *interceptor.ExecuteActivityInput, next interceptor.ActivityInboundInterceptor) (any, error) {
+func (a *Activities) reported(ctx context.Context, input *interceptor.ExecuteActivityInput, next interceptor.ActivityInboundInterceptor) (any, error) {
 	began := time.Now()
-	out, err := next.ExecuteActivity(ctx, in)
+	out, err := next.ExecuteActivity(ctx, input)
 	err = known(err)
 	level, text := slog.LevelDebug, "activity done"
 	if err != nil {
@@ -55,10 +55,10 @@ func (a *Activities) reported(ctx context.Context, in *interceptor.ExecuteActivi
 	}
 	info := activity.GetInfo(ctx)
 	attrs := []slog.Attr{slog.String("loop", info.WorkflowExecution.ID)}
-	for _, arg := range in.Args {
-		if of, ok := arg.(api.Concern); ok {
-			iteration, what, name := of.Concerns()
-			attrs = append(attrs, slog.Int("iteration", iteration), slog.String(what, name))
+	for _, arg := range input.Args {
+		if concern, ok := arg.(api.Concern); ok {
+			iteration, text, name := concern.Concerns()
+			attrs = append(attrs, slog.Int("iteration", iteration), slog.String(text, name))
 		}
 	}
 	attrs = append(attrs, slog.String("activity", info.ActivityType.Name), slog.Int("attempt", int(info.Attempt)), slog.Duration("took", time.Since(began)))
@@ -75,7 +75,7 @@ func known(err error) error {
 		return nil
 	}
 	text := dirfd.Known(err.Error())
-	if _, told := errors.AsType[*temporal.ApplicationError](err); told || text == err.Error() {
+	if _, wrapped := errors.AsType[*temporal.ApplicationError](err); wrapped || text == err.Error() {
 		return err
 	}
 	return temporal.NewApplicationErrorWithCause(text, "", err)
@@ -90,22 +90,22 @@ func expected(err error) bool {
 }
 
 // mended repairs the damage that an activity found, and lets the activity try again.
-func (a *Activities) mended(ctx context.Context, in *interceptor.ExecuteActivityInput, next interceptor.ActivityInboundInterceptor) (any, error) {
-	out, err := next.ExecuteActivity(ctx, in)
-	if err == nil || expected(err) || ctx.Err() != nil || len(in.Args) == 0 {
+func (a *Activities) mended(ctx context.Context, input *interceptor.ExecuteActivityInput, next interceptor.ActivityInboundInterceptor) (any, error) {
+	out, err := next.ExecuteActivity(ctx, input)
+	if err == nil || expected(err) || ctx.Err() != nil || len(input.Args) == 0 {
 		return out, err
 	}
-	of, ok := in.Args[0].(interface{ Workspace() string })
+	holder, ok := input.Args[0].(interface{ Workspace() string })
 	if !ok {
 		return out, err
 	}
-	if a.MendAfter(ctx, of.Workspace(), err) {
-		if out, err = next.ExecuteActivity(ctx, in); err == nil || expected(err) || ctx.Err() != nil {
+	if a.MendAfter(ctx, holder.Workspace(), err) {
+		if out, err = next.ExecuteActivity(ctx, input); err == nil || expected(err) || ctx.Err() != nil {
 			return out, err
 		}
 	}
-	if needing, ok := in.Args[0].(api.Needing); ok {
-		if lost := a.Lost(ctx, of.Workspace(), needing.Needs(), err); lost != nil {
+	if needing, ok := input.Args[0].(api.Needing); ok {
+		if lost := a.Lost(ctx, holder.Workspace(), needing.Needs(), err); lost != nil {
 			return nil, lost
 		}
 	}

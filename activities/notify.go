@@ -16,12 +16,12 @@ import (
 const notifyBound = 30 * time.Second
 
 // Notify notifies one receiver of spec.notify. A command runs in the user's repository, if that is on this host.
-func (a *Activities) Notify(ctx context.Context, in api.Notify) error {
+func (a *Activities) Notify(ctx context.Context, input api.Notify) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyBound)
 	defer cancel()
-	dir, leave := a.Workplace(in.Ref)
-	defer leave()
-	err := notify.Send(ctx, in.To, in.Notice, workspace.Notifying(), dir)
+	dir, release := a.Workplace(input.Ref)
+	defer release()
+	err := notify.Send(ctx, input.To, input.Notice, workspace.Notifying(), dir)
 	if final, ok := errors.AsType[*notify.Final](err); ok {
 		return temporal.NewNonRetryableApplicationError(final.Error(), "Notify", nil)
 	}

@@ -23,7 +23,7 @@ import (
 
 // Collect reads what the agent left: its words, and what it spent; unreported, that is one tool call. If its stdout is a
 // stream, that reports spending and end, and the result file only has words. A file that can't be read is a warning.
-func (e *Exchange) Collect(out *api.Called, stdout string, in api.Call) (printed string) {
+func (e *Exchange) Collect(out *api.Called, stdout string, input api.Call) (printed string) {
 	r, err := prompt.ReadResult(filepath.Dir(e.Dir), filepath.Base(e.Dir), resultName)
 	var refusal *result.Refusal
 	if e.call != nil {
@@ -38,8 +38,8 @@ func (e *Exchange) Collect(out *api.Called, stdout string, in api.Call) (printed
 		}
 	}
 	out.Regenerate = out.Regenerate || r.Regenerate
-	if in.Proposal != nil {
-		out.Opinion = opinion(in.Proposal, e.goal, r.Review, printed)
+	if input.Proposal != nil {
+		out.Opinion = opinion(input.Proposal, e.goal, r.Review, printed)
 	}
 	if r.RetryAt != nil && refusal == nil {
 		refusal = &result.Refusal{Class: result.RateLimited, Until: r.RetryAt.UTC(), Said: "by its result file"}
@@ -88,12 +88,12 @@ func (e *Exchange) classify(out *api.Called, refusal *result.Refusal, now time.T
 // refuse makes the call one that its provider refused.
 func (e *Exchange) refuse(out *api.Called, refusal *result.Refusal, now time.Time) {
 	out.Class = refusal.Class
-	until := refusal.When(now)
+	resumeAt := refusal.When(now)
 	out.Refused = &api.Refused{Status: refusal.Status, Said: loop.Clip(workspace.Said(refusal.Said), 300)}
-	if until.After(now.Add(maxSleep)) { // such a time is ignored, so that no loop sleeps for years
-		out.Refused.Said += ", until " + until.Format(time.RFC3339)
+	if resumeAt.After(now.Add(maxSleep)) { // such a time is ignored, so that no loop sleeps for years
+		out.Refused.Said += ", until " + resumeAt.Format(time.RFC3339)
 	} else {
-		out.Refused.Until = until
+		out.Refused.Until = resumeAt
 	}
 	if out.Class == result.RateLimited {
 		out.RateLimit = &task.RateLimit{Until: out.Refused.Until, Said: out.Refused.Said}
@@ -186,12 +186,12 @@ func (c *call) collect(out *api.Called) (printed string, refusal *result.Refusal
 		out.Tail = cmp.Or(complaint, loop.Clip(end.Text, workspace.TailLength))
 	}
 	text := strings.TrimSpace(end.Text)
-	if why, found := strings.CutPrefix(text, prompt.GiveUpWords); found {
-		out.GiveUp = cmp.Or(workspace.Said(why), prompt.NoReason)
+	if reason, found := strings.CutPrefix(text, prompt.GiveUpWords); found {
+		out.GiveUp = cmp.Or(workspace.Said(reason), prompt.NoReason)
 		return text, end.Refusal
 	}
-	if why, found := strings.CutPrefix(text, prompt.RegenerateWords); found {
-		out.Regenerate, text = true, strings.TrimSpace(why)
+	if reason, found := strings.CutPrefix(text, prompt.RegenerateWords); found {
+		out.Regenerate, text = true, strings.TrimSpace(reason)
 	}
 	if out.OK() { // the last words of a failed call do not describe a change
 		out.Description = workspace.Said(text)

@@ -37,7 +37,7 @@ type kept struct {
 
 // emptyVariables empties the files on a desk in which programs first look for variables: those from the repository could
 // change where a program's key and its prompts are sent. The desk is at head; record is a file outside of it.
-func emptyVariables(desk, head, record string, programs []agents.Program) (all deskFiles, err error) {
+func emptyVariables(desk, head, record string, programs []agents.Program) (files deskFiles, err error) {
 	var lost kept
 	if durable.ReadJSON(record, &lost) == nil && lost.Head == head {
 		if err := lost.Files.putBack(desk); err != nil {
@@ -55,24 +55,24 @@ func emptyVariables(desk, head, record string, programs []agents.Program) (all d
 	}
 	programs = slices.DeleteFunc(slices.Clone(programs), func(p agents.Program) bool { return p.Variables == "" })
 	for _, p := range programs {
-		one, err := look(root, p.Variables)
+		file, err := look(root, p.Variables)
 		if err != nil {
 			return nil, refused(p, err)
 		}
-		all = append(all, one)
+		files = append(files, file)
 	}
-	if len(all) == 0 {
+	if len(files) == 0 {
 		return nil, nil
 	}
-	if err := durable.WriteJSON(record, kept{head, all}); err != nil {
+	if err := durable.WriteJSON(record, kept{head, files}); err != nil {
 		return nil, err
 	}
 	for i, p := range programs {
-		if err := all[i].empty(root); err != nil {
-			return all, refused(p, err)
+		if err := files[i].empty(root); err != nil {
+			return files, refused(p, err)
 		}
 	}
-	return all, nil
+	return files, nil
 }
 
 // look returns what is at a name. It follows no links on the way.
@@ -131,8 +131,8 @@ func (f deskFile) replace(root *os.Root, create func(draft string) error) error 
 }
 
 // putBack restores the files, whatever the agent wrote. If it removed or replaced one, that is a change, which is judged.
-func (all deskFiles) putBack(desk string) error {
-	if len(all) == 0 {
+func (files deskFiles) putBack(desk string) error {
+	if len(files) == 0 {
 		return nil
 	}
 	root, err := os.OpenRoot(dirfd.At(desk))
@@ -140,7 +140,7 @@ func (all deskFiles) putBack(desk string) error {
 		return fmt.Errorf("opening the desk: %w", err)
 	}
 	defer root.Close()
-	for _, f := range all {
+	for _, f := range files {
 		if err := f.putBack(root); err != nil {
 			return fmt.Errorf("putting %s back: %w", f.Name, err)
 		}
@@ -149,8 +149,8 @@ func (all deskFiles) putBack(desk string) error {
 }
 
 func (f deskFile) putBack(root *os.Root) error {
-	for at := f.Name; at != "."; at = path.Dir(at) {
-		if info, err := root.Lstat(at); err != nil || at == f.Name && !info.Mode().IsRegular() || at != f.Name && !info.IsDir() {
+	for dir := f.Name; dir != "."; dir = path.Dir(dir) {
+		if info, err := root.Lstat(dir); err != nil || dir == f.Name && !info.Mode().IsRegular() || dir != f.Name && !info.IsDir() {
 			return nil //nolint:nilerr // the agent has removed or replaced it
 		}
 	}
@@ -179,7 +179,7 @@ const maxLeft = 1 << 20
 
 // spare returns the files on the desk in which programs keep their own settings. Changes to them are not part of the
 // loop's change. It leaves out those that the scope names: they are changed like any other file.
-func spare(ws *workspace.Workspace, programs []agents.Program, s spec.Spec) (all deskFiles, err error) {
+func spare(ws *workspace.Workspace, programs []agents.Program, s spec.Spec) (files deskFiles, err error) {
 	root, err := os.OpenRoot(dirfd.At(ws.Desk.Dir))
 	if err != nil {
 		return nil, fmt.Errorf("opening the desk: %w", err)
@@ -188,9 +188,9 @@ func spare(ws *workspace.Workspace, programs []agents.Program, s spec.Spec) (all
 	for _, p := range programs {
 		for _, name := range p.Leaves {
 			if f, err := look(root, name); err == nil && f.Link == "" && !f.Dir && !s.Match(name) { // otherwise it is not a file of the program
-				all = append(all, f)
+				files = append(files, f)
 			}
 		}
 	}
-	return all, nil
+	return files, nil
 }

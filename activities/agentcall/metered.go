@@ -36,12 +36,12 @@ import (
 const meterFile = "meter.jsonl"
 
 // agentEnvironment returns the environment of an agent's program, before a call changes it.
-func agentEnvironment(inherited []string, programs []agents.Program, own spec.Agent) []string {
+func agentEnvironment(inherited []string, programs []agents.Program, agent spec.Agent) []string {
 	env := slices.Clone(inherited)
 	for _, p := range programs {
 		env = slices.Concat(env, p.Env, workspace.Present(p.Keys))
 	}
-	return workspace.Later(append(env, workspace.Granted(own.Env)...))
+	return workspace.Later(append(env, workspace.Granted(agent.Env)...))
 }
 
 // toMeter returns the first of these budgets that only the meter can keep for a program, "" for none.
@@ -60,20 +60,20 @@ func toMeter(p agents.Program, budget map[loop.Resource]metric.Decimal) loop.Res
 
 // direction returns how the programs of an agent reach pawl's meter. If they do not, why is the reason: the rest of a
 // sentence that begins with the agent's name. The meter of a call has one provider, and so serves one program.
-func direction(ws *workspace.Workspace, programs []agents.Program, own spec.Agent, env []string) (r agents.Route, why string) {
+func direction(ws *workspace.Workspace, programs []agents.Program, agent spec.Agent, env []string) (r agents.Route, reason string) {
 	switch {
-	case own.Use == spec.UseCommand || len(programs) != 1:
+	case agent.Use == spec.UseCommand || len(programs) != 1:
 		return r, "can't use pawl's meter"
-	case !own.Metered():
+	case !agent.Metered():
 		return r, "does not use pawl's meter (agent.meter is off)"
 	case ws.Sandbox.Use != spec.Off && ws.Sandbox.Network == spec.None:
 		return r, "has no network (sandbox.network is none)"
 	}
 	values, metering := sandbox.Values(env), programs[0].Metering
-	if own.Use == agents.ACP {
+	if agent.Use == agents.ACP {
 		metering = programs[0].MeteringByACP()
 	}
-	return metering.Direction(values, own.Args, own.Model, func(file string) []byte {
+	return metering.Direction(values, agent.Args, agent.Model, func(file string) []byte {
 		text, err := os.ReadFile(filepath.Join(values["HOME"], file))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return []byte{} // the file exists
@@ -90,17 +90,17 @@ func Counting(ws *workspace.Workspace, s spec.Spec) (lines []string, key string,
 		return nil, "", err
 	}
 	budget := rules.Limits(s)
-	for _, own := range s.Agent.All() {
-		r, why := routeOf(ws, own.Agent, s.Sandbox.Agents, inherited)
-		p, _ := own.Row()
-		switch of := toMeter(p, budget); {
-		case of == "" || err != nil:
-		case why != "":
-			key, err = "limits."+string(of), unkept(p, of, why)
+	for _, keyed := range s.Agent.All() {
+		r, reason := routeOf(ws, keyed.Agent, s.Sandbox.Agents, inherited)
+		p, _ := keyed.Row()
+		switch resource := toMeter(p, budget); {
+		case resource == "" || err != nil:
+		case reason != "":
+			key, err = "limits."+string(resource), unkept(p, resource, reason)
 		default:
-			key, err = "limits."+string(loop.CostUSD), unpriced(ws, own.Agent, p, s.Limits.CostUSD != nil)
+			key, err = "limits."+string(loop.CostUSD), unpriced(ws, keyed.Agent, p, s.Limits.CostUSD != nil)
 		}
-		a, found := adapter.Lookup(own.Use)
+		a, found := adapter.Lookup(keyed.Use)
 		if !found || !a.Streams() {
 			continue
 		}
@@ -113,8 +113,8 @@ func Counting(ws *workspace.Workspace, s spec.Spec) (lines []string, key string,
 		default:
 			line += "its key is in its own settings, which it can read"
 		}
-		if why != "" {
-			line = a.Name + "'s usage is what its own stream reports, not what pawl's meter counts: it " + why
+		if reason != "" {
+			line = a.Name + "'s usage is what its own stream reports, not what pawl's meter counts: it " + reason
 		}
 		if !slices.Contains(lines, line) {
 			lines = append(lines, line)
@@ -124,11 +124,11 @@ func Counting(ws *workspace.Workspace, s spec.Spec) (lines []string, key string,
 }
 
 // unpriced refuses a budget of dollars if pawl knows no price of the model, and the program does not report its cost.
-func unpriced(ws *workspace.Workspace, own spec.Agent, p agents.Program, capped bool) error {
+func unpriced(ws *workspace.Workspace, agent spec.Agent, p agents.Program, capped bool) error {
 	if !capped || p.Cost {
 		return nil
 	}
-	if own.Model == "" {
+	if agent.Model == "" {
 		return workspace.Refuse(fault.New(fault.PreconditionFailed, "limits.costUSD can't be kept: %s does not say what it costs, and without agent.model pawl knows no price", p.Name).
 			Advise("Name the model in agent.model, or take limits.costUSD out."))
 	}
@@ -136,28 +136,28 @@ func unpriced(ws *workspace.Workspace, own spec.Agent, p agents.Program, capped 
 	if err != nil {
 		return err
 	}
-	if _, found := prices.Nano(own.Model, usage.Usage{}); found {
+	if _, found := prices.Nano(agent.Model, usage.Usage{}); found {
 		return nil
 	}
-	return workspace.Refuse(fault.New(fault.PreconditionFailed, "limits.costUSD can't be kept: pawl knows no price of the model %s, and %s does not say what it costs", metric.Description(own.Model), p.Name).
-		Advise(fmt.Sprintf(`Add {"model": %q, "input": …, "output": …, "cacheRead": …} to %s, in dollars per million tokens, or take limits.costUSD out.`, own.Model, filepath.Join(ws.Machine.Main.Dir, pricesFile))))
+	return workspace.Refuse(fault.New(fault.PreconditionFailed, "limits.costUSD can't be kept: pawl knows no price of the model %s, and %s does not say what it costs", metric.Description(agent.Model), p.Name).
+		Advise(fmt.Sprintf(`Add {"model": %q, "input": …, "output": …, "cacheRead": …} to %s, in dollars per million tokens, or take limits.costUSD out.`, agent.Model, filepath.Join(ws.Machine.Main.Dir, pricesFile))))
 }
 
 // routeOf returns the direction of an agent in a call at this moment.
-func routeOf(ws *workspace.Workspace, own spec.Agent, named, inherited []string) (agents.Route, string) {
-	programs := own.Programs(named)
-	return direction(ws, programs, own, agentEnvironment(inherited, programs, own))
+func routeOf(ws *workspace.Workspace, agent spec.Agent, named, inherited []string) (agents.Route, string) {
+	programs := agent.Programs(named)
+	return direction(ws, programs, agent, agentEnvironment(inherited, programs, agent))
 }
 
 // unkept returns the refusal of Counting for one program and budget.
-func unkept(p agents.Program, of loop.Resource, why string) error {
-	what := map[loop.Resource]string{loop.Tokens: "what it uses while it works", loop.CostUSD: "what it costs"}[of]
+func unkept(p agents.Program, resource loop.Resource, reason string) error {
+	text := map[loop.Resource]string{loop.Tokens: "what it uses while it works", loop.CostUSD: "what it costs"}[resource]
 	set := "the key of its provider"
 	if names := p.Metering.KeyNames(); len(names) > 0 {
 		set = spec.Or(names)
 	}
-	return workspace.Refuse(fault.New(fault.PreconditionFailed, "limits.%s can't be kept: %s does not say %s, and %s", of, p.Name, what, why).
-		Advise(fmt.Sprintf("Set %s for the worker, so that pawl's meter counts, or take limits.%s out; limits.toolCalls and limits.activeTime are kept.", set, of)))
+	return workspace.Refuse(fault.New(fault.PreconditionFailed, "limits.%s can't be kept: %s does not say %s, and %s", resource, p.Name, text, reason).
+		Advise(fmt.Sprintf("Set %s for the worker, so that pawl's meter counts, or take limits.%s out; limits.toolCalls and limits.activeTime are kept.", set, resource)))
 }
 
 // metered makes a command's program use the meter: placeholders replace the keys in its environment, and the meter's
@@ -196,10 +196,10 @@ func metered(ws *workspace.Workspace, p agents.Program, r agents.Route, dir stri
 	if len(r.Keys) == 0 {
 		m.Keys[placeholder] = r.Secret
 	}
-	told := strings.NewReplacer("{base}", "http://"+llmproxy.Address, "{key}", placeholder, "{dir}", dir)
-	c.Env = append(c.Env, list.Map(r.Env, told.Replace)...)
+	replacer := strings.NewReplacer("{base}", "http://"+llmproxy.Address, "{key}", placeholder, "{dir}", dir)
+	c.Env = append(c.Env, list.Map(r.Env, replacer.Replace)...)
 	for name, text := range r.Files {
-		m.Files[filepath.Join(dir, name)] = told.Replace(text)
+		m.Files[filepath.Join(dir, name)] = replacer.Replace(text)
 	}
 	for _, name := range []string{"NO_PROXY", "no_proxy"} {
 		c.Env = append(c.Env, name+"="+strings.TrimPrefix(values[name]+",127.0.0.1", ","))
@@ -224,14 +224,14 @@ func prices(m *workspace.Machine) (usage.Prices, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return usage.Listed(), nil
 	}
-	var own usage.Prices
+	var prices usage.Prices
 	if err == nil {
-		own, err = usage.ParsePrices(text)
+		prices, err = usage.ParsePrices(text)
 	}
 	if err != nil {
 		return nil, workspace.Refuse(fault.New(fault.PreconditionFailed, "the prices in %s can't be read: %v", path, err).Advise("Correct the file, or remove it: the list prices count then."))
 	}
-	return append(own, usage.Listed()...), nil
+	return append(prices, usage.Listed()...), nil
 }
 
 // counted is what the meter has recorded for a step, in all its attempts, including lost ones.
@@ -256,10 +256,10 @@ func (m *counted) refusal() *result.Refusal {
 }
 
 // merged returns the refusal in the stream, or the provider's own answer, if the meter has it.
-func (m *counted) merged(told *result.Refusal) *result.Refusal {
+func (m *counted) merged(reported *result.Refusal) *result.Refusal {
 	r := m.refusal()
-	if r == nil || told != nil && told.Class == r.Class && r.Until.IsZero() {
-		return told
+	if r == nil || reported != nil && reported.Class == r.Class && r.Until.IsZero() {
+		return reported
 	}
 	return r
 }
@@ -290,11 +290,11 @@ func (m *counted) hopeless(now time.Time) bool {
 
 // heard returns when the last answer of the provider, or a part of it, arrived; zero if none has.
 func (m *counted) heard() time.Time {
-	is, err := os.Stat(dirfd.At(m.file))
+	info, err := os.Stat(dirfd.At(m.file))
 	if err != nil {
 		return time.Time{}
 	}
-	return is.ModTime()
+	return info.ModTime()
 }
 
 func (m *counted) read() error {
@@ -313,18 +313,18 @@ func (m *counted) slack() int64 { return max(5000, m.total.Tokens()/20) }
 // in returns the usage: the meter's count if it covers everything that the stream reports, else the stream's. The
 // cost is the meter's if it knows the price of every model. The tool calls are the larger of both numbers: the stream
 // lacks those of nested agents, and the meter lacks those that a program makes by itself.
-func (m *counted) in(told loop.Usage) loop.Usage {
-	u := told
-	u.ToolCalls = max(told.ToolCalls, m.total.Tools)
+func (m *counted) in(reported loop.Usage) loop.Usage {
+	u := reported
+	u.ToolCalls = max(reported.ToolCalls, m.total.Tools)
 	cost := adapter.Dollars(m.total.Nano)
-	if m.total.Calls == 0 || m.total.Tokens()+m.slack() < told.InputTokens+told.OutputTokens { // it has not counted everything
-		if cost.Cmp(told.CostUSD) > 0 {
+	if m.total.Calls == 0 || m.total.Tokens()+m.slack() < reported.InputTokens+reported.OutputTokens { // it has not counted everything
+		if cost.Cmp(reported.CostUSD) > 0 {
 			u.CostUSD = cost
 		}
 		return u
 	}
 	u.InputTokens, u.OutputTokens = m.total.Input, m.total.Output
-	if len(m.total.Unknown) == 0 || cost.Cmp(told.CostUSD) > 0 {
+	if len(m.total.Unknown) == 0 || cost.Cmp(reported.CostUSD) > 0 {
 		u.CostUSD = cost
 	}
 	return u
@@ -332,22 +332,22 @@ func (m *counted) in(told loop.Usage) loop.Usage {
 
 // warnings returns what people should know about a call, given the stream's totals. ended means that the program itself
 // reported its end, so that its numbers are final.
-func (m *counted) warnings(told loop.Usage, ended bool) (all []string) {
+func (m *counted) warnings(reported loop.Usage, ended bool) (names []string) {
 	t := m.total
-	said := told.InputTokens + told.OutputTokens
+	said := reported.InputTokens + reported.OutputTokens
 	switch {
 	case t.Calls == 0 && said > 0:
-		all = append(all, "none of the agent's requests to its model went through pawl's meter: the usage that its own stream reports counts")
+		names = append(names, "none of the agent's requests to its model went through pawl's meter: the usage that its own stream reports counts")
 	case ended && said-t.Tokens() > m.slack():
-		all = append(all, fmt.Sprintf("the agent's own stream reports %d tokens, but pawl's meter counted %d: not all of its requests went through the meter, so the stream's figure counts", said, t.Tokens()))
+		names = append(names, fmt.Sprintf("the agent's own stream reports %d tokens, but pawl's meter counted %d: not all of its requests went through the meter, so the stream's figure counts", said, t.Tokens()))
 	case ended && t.Tokens()-said > m.slack():
-		all = append(all, fmt.Sprintf("the agent's own stream reports %d tokens, but pawl's meter counted %d; the meter's figure counts", said, t.Tokens()))
+		names = append(names, fmt.Sprintf("the agent's own stream reports %d tokens, but pawl's meter counted %d; the meter's figure counts", said, t.Tokens()))
 	}
 	if t.Guessed > 0 {
-		all = append(all, fmt.Sprintf("%d of its model's answers came without a number of tokens, so pawl estimates it from their length", t.Guessed))
+		names = append(names, fmt.Sprintf("%d of its model's answers came without a number of tokens, so pawl estimates it from their length", t.Guessed))
 	}
-	if len(t.Unknown) > 0 && told.CostUSD.IsZero() {
-		all = append(all, "pawl knows no price of the model "+metric.Description(strings.Join(t.Unknown, ", "))+", so that its cost is not estimated: add it to "+pricesFile+" in $PAWL_HOME")
+	if len(t.Unknown) > 0 && reported.CostUSD.IsZero() {
+		names = append(names, "pawl knows no price of the model "+metric.Description(strings.Join(t.Unknown, ", "))+", so that its cost is not estimated: add it to "+pricesFile+" in $PAWL_HOME")
 	}
-	return all
+	return names
 }

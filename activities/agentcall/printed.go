@@ -19,8 +19,8 @@ import (
 
 // doubtSuccess turns the success of an agent without a stream into a refusal of its provider, if the program printed one
 // as its last words and changed nothing: many scripts drop the exit code of the program that they call.
-func (e *Exchange) doubtSuccess(ctx context.Context, ws *workspace.Workspace, in api.Call, out *api.Called, printed string) error {
-	if !in.Doubt || e.call != nil {
+func (e *Exchange) doubtSuccess(ctx context.Context, ws *workspace.Workspace, input api.Call, out *api.Called, printed string) error {
+	if !input.Doubt || e.call != nil {
 		return nil
 	}
 	if out.Class != result.Done || hasOpinion(out) {
@@ -32,11 +32,11 @@ func (e *Exchange) doubtSuccess(ctx context.Context, ws *workspace.Workspace, in
 		return nil
 	}
 
-	if slices.Contains(rules.Needs(in.Phase), spec.CanEditSource) {
-		change, err := ws.Desk.Stage(ctx, in.Head)
+	if slices.Contains(rules.Needs(input.Phase), spec.CanEditSource) {
+		change, err := ws.Desk.Stage(ctx, input.Head)
 		ws.Torn(ws.Desk)
 		if err != nil {
-			return fmt.Errorf("looking for changes by the %s: %w", in.Role, err)
+			return fmt.Errorf("looking for changes by the %s: %w", input.Role, err)
 		}
 		if !change.Empty() {
 			return nil

@@ -82,8 +82,8 @@ const boundInstructions = 64 << 10
 // brief writes the prompt of an agent call and completes its command: the role's own program and arguments, the
 // prompt on stdin, PAWL_* in the environment. The content of the prompt comes from the ledger at head, so it is not
 // in history. brief also copies the results so far to the desk.
-func brief(ctx context.Context, ws *workspace.Workspace, in api.Call, head string, c *supervisor.Command, tell func(loop.Usage, string)) (*Exchange, error) {
-	head = cmp.Or(head, in.Ledger)
+func brief(ctx context.Context, ws *workspace.Workspace, input api.Call, head string, c *supervisor.Command, tell func(loop.Usage, string)) (*Exchange, error) {
+	head = cmp.Or(head, input.Ledger)
 	contract, err := ws.Book.Contract(ctx, head)
 	if err != nil {
 		return nil, err
@@ -100,13 +100,13 @@ func brief(ctx context.Context, ws *workspace.Workspace, in api.Call, head strin
 		return nil, workspace.Refusal(err)
 	}
 	s := contract.Spec
-	chain := s.Agent.Chain(in.Role)
-	own := chain[min(in.Substitute, len(chain)-1)]
-	agentAdapter, built := adapter.Lookup(own.Use)
+	chain := s.Agent.Chain(input.Role)
+	agent := chain[min(input.Substitute, len(chain)-1)]
+	agentAdapter, built := adapter.Lookup(agent.Use)
 	if !built {
-		return nil, workspace.Refuse(fault.New(fault.InvalidSpec, "this version knows no agent %q", own.Use))
+		return nil, workspace.Refuse(fault.New(fault.InvalidSpec, "this version knows no agent %q", agent.Use))
 	}
-	brief := prompt.Brief{Call: in, Kind: k, Spec: s, State: state, Streams: agentAdapter.Streams()}
+	brief := prompt.Brief{Call: input, Kind: k, Spec: s, State: state, Streams: agentAdapter.Streams()}
 	if state.Sampler != nil {
 		brief.Noise = rules.Told(*state.Sampler, s)
 	}
@@ -124,13 +124,13 @@ func brief(ctx context.Context, ws *workspace.Workspace, in api.Call, head strin
 			brief.Lines = append(brief.Lines, seal.Path+" ("+strings.Join(seal.Lines, ", ")+")")
 		}
 	}
-	if in.Evidence != "" {
+	if input.Evidence != "" {
 		// The agent can't reach the judge; the same files are on the desk.
-		brief.Evidence = strings.ReplaceAll(command.EvidenceIn(in.Evidence), ws.Judge.Dir, ws.Desk.Dir)
+		brief.Evidence = strings.ReplaceAll(command.EvidenceIn(input.Evidence), ws.Judge.Dir, ws.Desk.Dir)
 	}
-	programs := own.Programs(s.Sandbox.Agents)
+	programs := agent.Programs(s.Sandbox.Agents)
 	for _, p := range programs {
-		if p.Instructs == "" || own.Use == spec.UseCommand { // a command may read the file itself
+		if p.Instructs == "" || agent.Use == spec.UseCommand { // a command may read the file itself
 			continue
 		}
 		text, err := prompt.Left(boundInstructions, ws.Desk.Dir, p.Instructs)
@@ -141,15 +141,15 @@ func brief(ctx context.Context, ws *workspace.Workspace, in api.Call, head strin
 	if brief.Plan, err = record.PlanAt(ctx, ws, state, head); err != nil {
 		return nil, err
 	}
-	if of := in.Proposal; of != nil {
+	if proposal := input.Proposal; proposal != nil {
 		brief.Criteria = issue.Parse([]byte(s.Goal)).Criteria
-		if brief.Diff, err = ws.Objects.Diff(ctx, of.Base, of.Head, prompt.BoundProposal); err != nil {
+		if brief.Diff, err = ws.Objects.Diff(ctx, proposal.Base, proposal.Head, prompt.BoundProposal); err != nil {
 			return nil, fmt.Errorf("reading the proposal: %w", err)
 		}
 	}
 	g, gctx := safego.WithContext(ctx)
 	g.Go(func() (err error) {
-		brief.Log, err = ws.Objects.Log(gctx, in.Head, 20)
+		brief.Log, err = ws.Objects.Log(gctx, input.Head, 20)
 		return err
 	})
 	if last := state.LastChange; last != nil {
@@ -161,7 +161,7 @@ func brief(ctx context.Context, ws *workspace.Workspace, in api.Call, head strin
 	if err := g.Wait(); err != nil {
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
-	e, err := ExchangeFor(ws, in.Key, brief.Text(), c)
+	e, err := ExchangeFor(ws, input.Key, brief.Text(), c)
 	if err != nil {
 		return nil, err
 	}
@@ -170,14 +170,14 @@ func brief(ctx context.Context, ws *workspace.Workspace, in api.Call, head strin
 		return nil, err
 	}
 	call := adapter.Call{
-		Agent: own, Tools: s.Approvals.Tools, Budget: in.Budget,
-		MayEdit: slices.Contains(rules.Needs(in.Phase), spec.CanEditSource) && rules.Permit(s, in.Role, spec.CanEditSource) == nil,
+		Agent: agent, Tools: s.Approvals.Tools, Budget: input.Budget,
+		MayEdit: slices.Contains(rules.Needs(input.Phase), spec.CanEditSource) && rules.Permit(s, input.Role, spec.CanEditSource) == nil,
 	}
 	err = e.Instruct(agentAdapter, call, c, s.Sandbox.Agents, tell,
-		"PAWL_LOOP="+ws.Loop, "PAWL_KIND="+state.Kind, "PAWL_ROLE="+in.Role, "PAWL_PHASE="+in.Phase,
-		"PAWL_ITERATION="+strconv.Itoa(in.Key.Iteration), "PAWL_ATTEMPT="+strconv.Itoa(in.Attempt))
+		"PAWL_LOOP="+ws.Loop, "PAWL_KIND="+state.Kind, "PAWL_ROLE="+input.Role, "PAWL_PHASE="+input.Phase,
+		"PAWL_ITERATION="+strconv.Itoa(input.Key.Iteration), "PAWL_ATTEMPT="+strconv.Itoa(input.Attempt))
 	if e.call != nil {
-		e.call.silence = time.Duration(in.SilenceMs) * time.Millisecond
+		e.call.silence = time.Duration(input.SilenceMs) * time.Millisecond
 	}
 	return e, err
 }
@@ -207,27 +207,27 @@ func ExchangeFor(ws *workspace.Workspace, key api.Key, prompt string, c *supervi
 
 // Instruct completes the command of an agent: its program, arguments and environment, with the texts of told. named
 // are the agents that the spec says that a command starts.
-func (e *Exchange) Instruct(adapter adapter.Adapter, call adapter.Call, c *supervisor.Command, named []string, tell func(loop.Usage, string), told ...string) (err error) {
+func (e *Exchange) Instruct(adapter adapter.Adapter, call adapter.Call, c *supervisor.Command, named []string, tell func(loop.Usage, string), facts ...string) (err error) {
 	call.Session, call.Dir = uuid.NewString(), e.Dir
 	if call.Self, err = os.Executable(); err != nil {
 		return fmt.Errorf("looking for pawl's own program: %w", err)
 	}
-	own := call.Agent
-	programs := own.Programs(named)
+	agent := call.Agent
+	programs := agent.Programs(named)
 	e.programs = programs
-	c.Env = workspace.Later(slices.Concat(agentEnvironment(c.Env, programs, own), adapter.Env(call), told, []string{
+	c.Env = workspace.Later(slices.Concat(agentEnvironment(c.Env, programs, agent), adapter.Env(call), facts, []string{
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + filepath.Join(e.Dir, resultName),
 	}))
 	e.models = result.Endpoints(c.Env)
-	route, why := direction(e.ws, programs, own, c.Env)
-	if e.ws.Sandbox.Use != spec.Off && why != "" { // without a sandbox it can write in the user's home; with the meter it gets no sign-ins
+	route, reason := direction(e.ws, programs, agent, c.Env)
+	if e.ws.Sandbox.Use != spec.Off && reason != "" { // without a sandbox it can write in the user's home; with the meter it gets no sign-ins
 		if e.signed, err = signedIn(programs, sandbox.Values(c.Env)["HOME"], c.Stdout); err != nil {
 			return err
 		}
 	}
 	row, _ := call.Agent.Row()
-	if of := toMeter(row, call.Budget); of != "" && why != "" {
-		return unkept(row, of, why)
+	if resource := toMeter(row, call.Budget); resource != "" && reason != "" {
+		return unkept(row, resource, reason)
 	}
 	for _, arg := range route.Args {
 		call.Agent.Args = append(slices.Clone(call.Agent.Args), strings.ReplaceAll(arg, "{base}", "http://"+llmproxy.Address))
@@ -238,13 +238,13 @@ func (e *Exchange) Instruct(adapter adapter.Adapter, call adapter.Call, c *super
 			return fmt.Errorf("writing what the agent is told of its tools: %w", err)
 		}
 	}
-	e.label = strings.Join(own.Label(), " ")
-	if own.Use == spec.UseCommand && own.Model != "" {
-		c.Env = append(c.Env, "PAWL_MODEL="+own.Model)
+	e.label = strings.Join(agent.Label(), " ")
+	if agent.Use == spec.UseCommand && agent.Model != "" {
+		c.Env = append(c.Env, "PAWL_MODEL="+agent.Model)
 	}
 	if adapter.Streams() {
 		c.OutputLimit = streamLimit
-		if e.call, err = newCall(adapter, call.Budget, c.Stdout, tell); err != nil || why != "" {
+		if e.call, err = newCall(adapter, call.Budget, c.Stdout, tell); err != nil || reason != "" {
 			return err
 		}
 		e.call.meter = &counted{file: filepath.Join(filepath.Dir(c.Stdout), meterFile)}

@@ -47,18 +47,18 @@ func signedIn(programs []agents.Program, home, stdout string) (signIns, error) {
 
 // check restores the files in which something else than a renewed sign-in was written, with a warning for each.
 func (s signIns) check() (warnings []string, err error) {
-	for path, before := range s.before {
-		after, err := os.ReadFile(path)
+	for path, original := range s.before {
+		current, err := os.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return warnings, fmt.Errorf("reading a sign-in: %w", err)
 		}
-		if agents.Renewed(before, after) {
+		if agents.Renewed(original, current) {
 			continue
 		}
-		if before == nil {
+		if original == nil {
 			err = os.Remove(path)
 		} else {
-			err = os.WriteFile(path, before, 0o600)
+			err = os.WriteFile(path, original, 0o600)
 		}
 		if err != nil {
 			return warnings, fmt.Errorf("putting a sign-in back: %w", err)

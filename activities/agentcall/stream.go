@@ -59,20 +59,20 @@ type call struct {
 func newCall(adapter adapter.Adapter, budget map[loop.Resource]metric.Decimal, stdout string, tell func(loop.Usage, string)) (*call, error) {
 	c := &call{adapter: adapter, stream: adapter.Stream(), file: stdout, left: budget, tell: tell}
 	for {
-		before := call{stream: adapter.Stream(), file: stdout + ".lost" + strconv.Itoa(len(c.lost)+1)}
-		_, err := os.Stat(dirfd.At(before.file))
+		earlier := call{stream: adapter.Stream(), file: stdout + ".lost" + strconv.Itoa(len(c.lost)+1)}
+		_, err := os.Stat(dirfd.At(earlier.file))
 		if errors.Is(err, fs.ErrNotExist) { // the latest attempt, or there is no further one
-			if err = os.Rename(dirfd.At(stdout), dirfd.At(before.file)); errors.Is(err, fs.ErrNotExist) {
+			if err = os.Rename(dirfd.At(stdout), dirfd.At(earlier.file)); errors.Is(err, fs.ErrNotExist) {
 				return c, nil
 			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("putting a lost attempt's output aside: %w", err)
 		}
-		if err := before.finish(); err != nil {
+		if err := earlier.finish(); err != nil {
 			return nil, err
 		}
-		c.lost, c.carried = append(c.lost, before.file), c.carried.Add(before.stream.Usage())
+		c.lost, c.carried = append(c.lost, earlier.file), c.carried.Add(earlier.stream.Usage())
 	}
 }
 
@@ -88,11 +88,11 @@ func (c *call) spent() loop.Usage {
 
 // spentUp returns the budget that is used up, or for which the meter has refused a request, "" if there is none.
 func (c *call) spentUp() loop.Resource {
-	over := adapter.Over(c.left, c.spent())
-	if over == "" && c.meter != nil {
-		over = loop.Resource(c.meter.total.Refused)
+	exceeded := adapter.Over(c.left, c.spent())
+	if exceeded == "" && c.meter != nil {
+		exceeded = loop.Resource(c.meter.total.Refused)
 	}
-	return over
+	return exceeded
 }
 
 func (c *call) run(ctx context.Context, s *supervisor.Supervisor, command supervisor.Command) (supervisor.Result, error) {
@@ -155,13 +155,13 @@ func (c *call) follow(running context.Context, interrupt func(), ended <-chan st
 func (c *call) poll() bool {
 	_ = c.read() // output that can't be read now is read at the end
 	if c.meter != nil {
-		before := c.meter.at
+		offset := c.meter.at
 		_ = c.meter.read() // what can't be read now is read at the end
-		if c.meter.at > before && c.tell != nil {
+		if c.meter.at > offset && c.tell != nil {
 			c.tell(c.spent(), c.tool)
 		}
-		if at := c.meter.heard(); at.After(c.heard) {
-			c.heard = at
+		if heardAt := c.meter.heard(); heardAt.After(c.heard) {
+			c.heard = heardAt
 		}
 	}
 	c.flooded = c.at >= c.most()
@@ -209,14 +209,14 @@ const (
 )
 
 func (w *works) look(now time.Time, apart time.Duration) {
-	since := now.Sub(w.at)
-	if since < apart {
+	quiet := now.Sub(w.at)
+	if quiet < apart {
 		return
 	}
 	used, first := w.effort(), w.at.IsZero()
 	cpu, bytes := used.CPU-w.used.CPU, used.Bytes-w.used.Bytes
 	w.at, w.used = now, used
-	if !first && (cpu >= since/workingShare || bytes >= workingBytes) {
+	if !first && (cpu >= quiet/workingShare || bytes >= workingBytes) {
 		w.last = now
 	}
 }

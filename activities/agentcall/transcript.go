@@ -18,13 +18,13 @@ import (
 
 // transcribe writes the transcript of a call into the step's folder and returns its SHA-256. The transcript includes
 // attempts that were lost with their worker.
-func transcribe(w *command.Work, e *Exchange, in api.Call, out api.Called) (string, error) {
+func transcribe(w *command.Work, e *Exchange, input api.Call, out api.Called) (string, error) {
 	var t transcript.Writer
-	of := fmt.Sprintf("iteration %d, attempt %d", in.Key.Iteration, in.Key.Attempt)
-	if in.Candidate > 0 { // any later iteration may take the candidate
-		of = fmt.Sprintf("candidate %d", in.Key.Iteration)
+	title := fmt.Sprintf("iteration %d, attempt %d", input.Key.Iteration, input.Key.Attempt)
+	if input.Candidate > 0 { // any later iteration may take the candidate
+		title = fmt.Sprintf("candidate %d", input.Key.Iteration)
 	}
-	t.Note(fmt.Sprintf("%s, phase %s: %s, called as %s", of, in.Phase, in.Role, visible.Clean(e.label)), "")
+	t.Note(fmt.Sprintf("%s, phase %s: %s, called as %s", title, input.Phase, input.Role, visible.Clean(e.label)), "")
 	prompt := filepath.Join(w.Dir, "prompt.md")
 	asked, err := workspace.ReadFile(prompt, transcript.Bound)
 	if err != nil {
@@ -48,12 +48,12 @@ func transcribe(w *command.Work, e *Exchange, in api.Call, out api.Called) (stri
 	if text := strings.TrimSpace(string(complaint)); text != "" {
 		t.Note("the end of what it wrote to stderr", text)
 	}
-	how := out.Ending()
+	ending := out.Ending()
 	if out.Class != "" {
-		how = fmt.Sprintf("%s (%s)", how, out.Class)
+		ending = fmt.Sprintf("%s (%s)", ending, out.Class)
 	}
 	u := out.Usage
-	t.Note("ended: "+visible.Clean(how), "")
+	t.Note("ended: "+visible.Clean(ending), "")
 	t.Note(fmt.Sprintf("usage: tool calls %d, tokens in %d, out %d, $%s, %d.%01d s", u.ToolCalls, u.InputTokens, u.OutputTokens, u.CostUSD, out.ElapsedMs/1000, out.ElapsedMs/100%10), "")
 	text := t.Bytes()
 	if err := durable.WriteCache(filepath.Join(w.Dir, api.TranscriptFile), text); err != nil {
@@ -71,12 +71,12 @@ func (c *call) retell(t *transcript.Writer) error {
 		if i > 0 {
 			t.Note("the worker died here, and the call was made again", "")
 		}
-		again := call{stream: c.adapter.Stream(), take: t.Take}
+		replay := call{stream: c.adapter.Stream(), take: t.Take}
 		// All of it: the line that says what was cut makes a file longer than what is followed.
-		if err := workspace.ReadFrom(file, 0, math.MaxInt64, &again); err != nil {
+		if err := workspace.ReadFrom(file, 0, math.MaxInt64, &replay); err != nil {
 			return err
 		}
-		t.Take(again.stream.Close())
+		t.Take(replay.stream.Close())
 	}
 	return nil
 }

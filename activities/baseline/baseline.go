@@ -114,7 +114,7 @@ type kept struct {
 const keptFile = "kept.json"
 
 // Keep moves the folders of steps to what is kept under the key. If another process is at work there, nothing is kept.
-func Keep(h home.Home, k Key, now time.Time, all []Step) (err error) {
+func Keep(h home.Home, k Key, now time.Time, steps []Step) (err error) {
 	unlock, ok := locked(h)
 	if !ok {
 		return nil
@@ -128,12 +128,12 @@ func Keep(h home.Home, k Key, now time.Time, all []Step) (err error) {
 	if err := os.MkdirAll(dirfd.At(dir), 0o700); err != nil {
 		return fmt.Errorf("making the baseline's folder: %w", err)
 	}
-	for _, s := range all {
+	for _, s := range steps {
 		core := s.Result.Core()
-		was := *core
+		full := *core
 		core.Of, core.Recalled, core.Log = k.Contract.Base, now, ""
 		err := durable.CacheJSON(filepath.Join(s.Dir, command.ResultFile), s.Result)
-		*core = was
+		*core = full
 		if err == nil {
 			err = os.Rename(dirfd.At(s.Dir), dirfd.At(filepath.Join(dir, command.StepName(s.Key))))
 		}
@@ -155,11 +155,11 @@ func locked(h home.Home) (unlock func(), ok bool) {
 
 // fresh reports whether a folder has a baseline that may still be used.
 func fresh(dir string, now time.Time) bool {
-	var when kept
-	if durable.ReadJSON(filepath.Join(dir, keptFile), &when) != nil {
+	var noted kept
+	if durable.ReadJSON(filepath.Join(dir, keptFile), &noted) != nil {
 		return false
 	}
-	age := now.Sub(when.Time)
+	age := now.Sub(noted.Time)
 	return age >= 0 && age < MaxAge
 }
 
@@ -205,25 +205,25 @@ func Recall(ctx context.Context, ws *workspace.Workspace, k Key, now time.Time) 
 }
 
 // recall copies the folder of one step to the loop, in one move. A step that the loop has already stays.
-func recall(ws *workspace.Workspace, from, name string) error {
-	under := hostrecord.Steps(ws.Machine.Home, ws.Ref)
-	draft, to := filepath.Join(ws.Machine.Home.Loop(ws.Ref), "recalled"), filepath.Join(under, name)
-	if _, err := os.Lstat(dirfd.At(to)); err == nil {
+func recall(ws *workspace.Workspace, source, name string) error {
+	folder := hostrecord.Steps(ws.Machine.Home, ws.Ref)
+	draft, target := filepath.Join(ws.Machine.Home.Loop(ws.Ref), "recalled"), filepath.Join(folder, name)
+	if _, err := os.Lstat(dirfd.At(target)); err == nil {
 		return nil
 	}
 	if err := remove.All(draft); err != nil {
 		return err
 	}
-	for _, dir := range []string{under, draft} {
+	for _, dir := range []string{folder, draft} {
 		if err := os.MkdirAll(dirfd.At(dir), 0o700); err != nil {
 			return err
 		}
 	}
 	var result map[string]json.RawMessage
-	if err := durable.ReadJSON(filepath.Join(from, command.ResultFile), &result); err != nil {
+	if err := durable.ReadJSON(filepath.Join(source, command.ResultFile), &result); err != nil {
 		return err
 	}
-	log, err := json.Marshal(to)
+	log, err := json.Marshal(target)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func recall(ws *workspace.Workspace, from, name string) error {
 	if err := durable.CacheJSON(filepath.Join(draft, command.ResultFile), result); err != nil {
 		return err
 	}
-	files, err := os.ReadDir(dirfd.At(from))
+	files, err := os.ReadDir(dirfd.At(source))
 	if err != nil {
 		return err
 	}
@@ -239,20 +239,20 @@ func recall(ws *workspace.Workspace, from, name string) error {
 		if !f.Type().IsRegular() || f.Name() == command.ResultFile || f.Name() == command.ProgressFile {
 			continue
 		}
-		if err := copied(filepath.Join(from, f.Name()), filepath.Join(draft, f.Name())); err != nil {
+		if err := copied(filepath.Join(source, f.Name()), filepath.Join(draft, f.Name())); err != nil {
 			return err
 		}
 	}
-	return os.Rename(dirfd.At(draft), dirfd.At(to))
+	return os.Rename(dirfd.At(draft), dirfd.At(target))
 }
 
-func copied(from, to string) error {
-	in, err := os.Open(dirfd.At(from))
+func copied(source, target string) error {
+	in, err := os.Open(dirfd.At(source))
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(dirfd.At(to), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	out, err := os.OpenFile(dirfd.At(target), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

@@ -37,13 +37,13 @@ const maxBroken = 2000
 
 // Canary breaks the code in scope, in the judge, and runs the commands that should guard it: at least one has to
 // notice. It breaks all files at once, so that a guard is never called blind because of one file that no test covers.
-func (a *Runner) Canary(ctx context.Context, in api.Canary) (api.Canaried, error) {
-	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (api.Canaried, error) { return w.Canary(ctx, in) })
+func (a *Runner) Canary(ctx context.Context, input api.Canary) (api.Canaried, error) {
+	return Do(ctx, a, input.Step, func(ctx context.Context, w *Work) (api.Canaried, error) { return w.Canary(ctx, input) })
 }
 
 // Canary breaks the code and runs the commands that should notice, as the activity of the same name does.
-func (w *Work) Canary(ctx context.Context, in api.Canary) (out api.Canaried, err error) {
-	files, _, err := Code(ctx, w.Workspace, in.Spec, in.Head)
+func (w *Work) Canary(ctx context.Context, input api.Canary) (out api.Canaried, err error) {
+	files, _, err := Code(ctx, w.Workspace, input.Spec, input.Head)
 	if err != nil {
 		return out, err
 	}
@@ -55,17 +55,17 @@ func (w *Work) Canary(ctx context.Context, in api.Canary) (out api.Canaried, err
 	if _, err = w.damage(files, func(file string, content []byte) ([]byte, int) { return canary.Break(file, content), 1 }); err != nil {
 		return out, err
 	}
-	if in.Guards() {
-		if out.Seen, err = w.noticed(ctx, in, files, &out); err != nil || out.Interrupted || !out.Seen {
+	if input.Guards() {
+		if out.Seen, err = w.noticed(ctx, input, files, &out); err != nil || out.Interrupted || !out.Seen {
 			return out, err
 		}
 	}
-	if in.Metric != nil {
-		if err := w.measureBroken(ctx, in, &out); err != nil || out.Interrupted {
+	if input.Metric != nil {
+		if err := w.measureBroken(ctx, input, &out); err != nil || out.Interrupted {
 			return out, err
 		}
 	}
-	if !in.Guards() || !in.Hollow {
+	if !input.Guards() || !input.Hollow {
 		return out, nil
 	}
 	if err := w.inJudge(ctx); err != nil {
@@ -76,33 +76,33 @@ func (w *Work) Canary(ctx context.Context, in api.Canary) (out api.Canaried, err
 		return out, err
 	}
 	out.Emptied = emptied
-	noticed, err := w.noticed(ctx, in, files, &out)
+	noticed, err := w.noticed(ctx, input, files, &out)
 	out.Hollow = !noticed && !out.Interrupted
 	return out, err
 }
 
 // measureBroken measures the broken code, and then the rest without any of the files that may change: a metric may count
 // something in the code that a syntax error leaves as it is. A metric that stays what it was is none of the code.
-func (w *Work) measureBroken(ctx context.Context, in api.Canary, out *api.Canaried) error {
-	scoped, err := inScope(ctx, w.Workspace, in.Spec, in.Head)
+func (w *Work) measureBroken(ctx context.Context, input api.Canary, out *api.Canaried) error {
+	scoped, err := inScope(ctx, w.Workspace, input.Spec, input.Head)
 	if err != nil || scoped.named {
 		return err // the contract has a note on a command that names the user's repository
 	}
-	unmoved, err := w.unmoved(ctx, in, out)
+	unmoved, err := w.unmoved(ctx, input, out)
 	if err != nil || !unmoved {
 		return err
 	}
 	if err := w.remove(scoped.files); err != nil {
 		return err
 	}
-	out.Unmoved, err = w.unmoved(ctx, in, out)
+	out.Unmoved, err = w.unmoved(ctx, input, out)
 	return err
 }
 
 // unmoved reports whether verify still measures what it did on the unchanged code.
-func (w *Work) unmoved(ctx context.Context, in api.Canary, out *api.Canaried) (bool, error) {
-	verify := in.Spec.Verify
-	ran, err := w.under(ctx, in, verify.Timeout.D(), verify.Command, metric.MetricWord, verify.Pattern)
+func (w *Work) unmoved(ctx context.Context, input api.Canary, out *api.Canaried) (bool, error) {
+	verify := input.Spec.Verify
+	ran, err := w.under(ctx, input, verify.Timeout.D(), verify.Command, metric.MetricWord, verify.Pattern)
 	if err != nil {
 		return false, err
 	}
@@ -114,10 +114,10 @@ func (w *Work) unmoved(ctx context.Context, in api.Canary, out *api.Canaried) (b
 		return false, nil
 	}
 	measured := api.Measured{Outcome: ran}
-	if err := w.readMetric(api.Verify{Pattern: verify.Pattern, Form: in.Form}, &measured); err != nil {
+	if err := w.readMetric(api.Verify{Pattern: verify.Pattern, Form: input.Form}, &measured); err != nil {
 		return false, err
 	}
-	return measured.Metric != nil && measured.Metric.Cmp(*in.Metric) == 0, nil
+	return measured.Metric != nil && measured.Metric.Cmp(*input.Metric) == 0, nil
 }
 
 // remove deletes files of the judge. Their folders stay.
@@ -136,7 +136,7 @@ func (w *Work) remove(files []string) error {
 }
 
 // Sees reports whether a command notices that only these files are broken, with the outcome of the last one that ran.
-func (w *Work) Sees(ctx context.Context, in api.Canary, files []string) (seen bool, out api.Outcome, err error) {
+func (w *Work) Sees(ctx context.Context, input api.Canary, files []string) (seen bool, out api.Outcome, err error) {
 	if err := w.Ready(ctx, w.inJudge); err != nil {
 		return false, out, err
 	}
@@ -146,7 +146,7 @@ func (w *Work) Sees(ctx context.Context, in api.Canary, files []string) (seen bo
 		return true, out, err // there is nothing to notice
 	}
 	var r api.Canaried
-	seen, err = w.noticed(ctx, in, nil, &r)
+	seen, err = w.noticed(ctx, input, nil, &r)
 	return seen, r.Outcome, err
 }
 
@@ -194,7 +194,7 @@ func inScope(ctx context.Context, ws *workspace.Workspace, s spec.Spec, commit s
 }
 
 // damage rewrites files of the judge, and returns how many it has changed.
-func (w *Work) damage(files []string, by func(string, []byte) ([]byte, int)) (changed int, err error) {
+func (w *Work) damage(files []string, change func(string, []byte) ([]byte, int)) (changed int, err error) {
 	root, err := os.OpenRoot(dirfd.At(w.Workspace.Judge.Dir))
 	if err != nil {
 		return 0, fmt.Errorf("opening the judge: %w", err)
@@ -209,7 +209,7 @@ func (w *Work) damage(files []string, by func(string, []byte) ([]byte, int)) (ch
 		if err != nil {
 			return changed, fmt.Errorf("reading the code: %w", err)
 		}
-		broken, n := by(file, content)
+		broken, n := change(file, content)
 		if n == 0 {
 			continue
 		}
@@ -222,32 +222,32 @@ func (w *Work) damage(files []string, by func(string, []byte) ([]byte, int)) (ch
 }
 
 // noticed runs the commands until one fails in a new way. If none does, it looks for the code that they use instead.
-func (w *Work) noticed(ctx context.Context, in api.Canary, files []string, out *api.Canaried) (bool, error) {
+func (w *Work) noticed(ctx context.Context, input api.Canary, files []string, out *api.Canaried) (bool, error) {
 	out.Instead = nil
 	for _, c := range []struct {
 		command string
 		limit   spec.Duration
-	}{{in.Guard, in.Spec.Guard.Timeout}, {in.Test, in.Spec.Test.Timeout}} {
+	}{{input.Guard, input.Spec.Guard.Timeout}, {input.Test, input.Spec.Test.Timeout}} {
 		if c.command == "" {
 			continue
 		}
-		r, err := w.under(ctx, in, c.limit.D(), c.command)
+		r, err := w.under(ctx, input, c.limit.D(), c.command)
 		if out.Outcome = r; err != nil || r.Interrupted {
 			return false, err
 		}
-		if !r.OK() && (c.command != in.Test || in.Signature == "") { // the command has noticed it
+		if !r.OK() && (c.command != input.Test || input.Signature == "") { // the command has noticed it
 			out.ExitCode, out.Signal, out.TimedOut, out.Tail = 0, "", false, ""
 			return true, nil
 		}
-		if c.command == in.Test && in.Signature != "" { // it failed before, so it has to fail in another way
+		if c.command == input.Test && input.Signature != "" { // it failed before, so it has to fail in another way
 			tests, err := readTests(&r, api.Test{}, w.Dir)
-			if err != nil || tests.Signature != in.Signature {
+			if err != nil || tests.Signature != input.Signature {
 				return err == nil, err
 			}
 		}
 		out.Instead = append(out.Instead, w.mentioned()...)
 	}
-	origins, err := w.origins(ctx, in, files)
+	origins, err := w.origins(ctx, input, files)
 	out.Instead = append(out.Instead, origins...)
 	slices.Sort(out.Instead)
 	if out.Instead = slices.Compact(out.Instead); len(out.Instead) > git.MaxNamed {
@@ -257,17 +257,17 @@ func (w *Work) noticed(ctx context.Context, in api.Canary, files []string, out *
 }
 
 // under runs one of several commands of the step, and finds texts in its output, as shell does. Each has its own limit, and all together have that of the step.
-func (w *Work) under(ctx context.Context, in api.Canary, limit time.Duration, command string, find ...string) (api.Outcome, error) {
+func (w *Work) under(ctx context.Context, input api.Canary, limit time.Duration, command string, find ...string) (api.Outcome, error) {
 	spent, err := supervisor.ReadProgress(filepath.Join(w.Dir, ProgressFile))
 	if err != nil {
 		return api.Outcome{}, fmt.Errorf("reading what the step has spent: %w", err)
 	}
-	w.In.LimitMs = min((spent + limit).Milliseconds(), in.LimitMs)
+	w.In.LimitMs = min((spent + limit).Milliseconds(), input.LimitMs)
 	return w.shell(ctx, w.Workspace.Judge.Dir, command, find...)
 }
 
 // mentioned returns files of the user's repository that the last command named in its output.
-func (w *Work) mentioned() (all []string) {
+func (w *Work) mentioned() (names []string) {
 	repo := w.Workspace.Local()
 	if repo == "" {
 		return nil
@@ -276,10 +276,10 @@ func (w *Work) mentioned() (all []string) {
 	for _, name := range []string{"stdout", "stderr"} {
 		printed, _ := workspace.ReadFile(filepath.Join(w.Dir, name), workspace.MaxOutput)
 		for _, path := range named.FindAll(printed, git.MaxNamed) {
-			all = append(all, workspace.Said(string(path))+", in your repository")
+			names = append(names, workspace.Said(string(path))+", in your repository")
 		}
 	}
-	return all
+	return names
 }
 
 var (
@@ -288,15 +288,15 @@ var (
 )
 
 // origins returns where Python takes the broken packages from, if not from the judge, as after an editable install.
-func (w *Work) origins(ctx context.Context, in api.Canary, files []string) (all []string, err error) {
+func (w *Work) origins(ctx context.Context, input api.Canary, files []string) (items []string, err error) {
 	names := packages(files)
 	if len(names) == 0 {
 		return nil, nil
 	}
 	python := "python3"
-	if found := pythonWord().FindString(in.Guard + " " + in.Test); found != "" {
+	if found := pythonWord().FindString(input.Guard + " " + input.Test); found != "" {
 		python = found
-	} else if found := besideIt().FindStringSubmatch(in.Guard + " " + in.Test); found != nil {
+	} else if found := besideIt().FindStringSubmatch(input.Guard + " " + input.Test); found != nil {
 		python = found[1] + "python"
 	}
 	const program = `import importlib.util as u, sys
@@ -305,7 +305,7 @@ for n in sys.argv[1:]:
     try: s = u.find_spec(n)
     except Exception: continue
     if s: print(n + "\t" + (s.origin or list(s.submodule_search_locations)[0]))`
-	r, err := w.under(ctx, in, 20*time.Second, shell.Quote(python)+" -c "+shell.Quote(program)+" "+strings.Join(names, " "))
+	r, err := w.under(ctx, input, 20*time.Second, shell.Quote(python)+" -c "+shell.Quote(program)+" "+strings.Join(names, " "))
 	if err != nil || !r.OK() { // this Python does not exist, so nothing is known
 		return nil, err
 	}
@@ -313,10 +313,10 @@ for n in sys.argv[1:]:
 	for line := range strings.Lines(string(printed)) {
 		name, origin, ok := strings.Cut(strings.TrimSpace(line), "\t")
 		if ok && !strings.HasPrefix(origin, w.Workspace.Judge.Dir+"/") {
-			all = append(all, "`import "+name+"` takes "+workspace.Said(origin))
+			items = append(items, "`import "+name+"` takes "+workspace.Said(origin))
 		}
 	}
-	return all, err
+	return items, err
 }
 
 var identifier = lazyregexp.New(`^[A-Za-z_]\w*$`)

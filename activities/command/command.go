@@ -37,8 +37,8 @@ type Runner struct {
 }
 
 // New returns a runner that runs nothing yet.
-func New(all *workspace.Workspaces) *Runner {
-	return &Runner{Workspaces: all, steps: steps{running: map[string]*Running{}, underway: map[string]int{}, orphaned: make(chan struct{}, 1)}}
+func New(workspaces *workspace.Workspaces) *Runner {
+	return &Runner{Workspaces: workspaces, steps: steps{running: map[string]*Running{}, underway: map[string]int{}, orphaned: make(chan struct{}, 1)}}
 }
 
 // joinWithin is how long a step continues while no attempt waits for it. If the service gave up an attempt (because
@@ -60,8 +60,8 @@ type Running struct {
 // spent returns what heartbeats report of the step.
 func (r *Running) spent() api.Live {
 	live := *cmp.Or(r.Live.Load(), new(api.Live))
-	if since := r.since.Load(); since != nil {
-		live.Usage.ActiveMs = time.Since(*since).Milliseconds()
+	if start := r.since.Load(); start != nil {
+		live.Usage.ActiveMs = time.Since(*start).Milliseconds()
 	}
 	return live
 }
@@ -74,16 +74,16 @@ type result[O any] interface {
 
 // Do runs a step and returns its result. The result is on disk before it is reported, so a retry returns it, or joins
 // a step that still runs in this worker.
-func Do[O any, P result[O]](ctx context.Context, a *Runner, in api.Step, do func(context.Context, *Work) (O, error)) (O, error) {
-	var none O
-	ws, err := a.Workspace(ctx, in.Ref)
+func Do[O any, P result[O]](ctx context.Context, a *Runner, input api.Step, do func(context.Context, *Work) (O, error)) (O, error) {
+	var zero O
+	ws, err := a.Workspace(ctx, input.Ref)
 	if err != nil {
-		return none, err
+		return zero, err
 	}
-	id := in.Ref + "/" + StepName(in.Key)
-	by := trace.SpanContextFromContext(ctx) // the traces of the step's appends belong to this activity
+	id := input.Ref + "/" + StepName(input.Key)
+	parent := trace.SpanContextFromContext(ctx) // the traces of the step's appends belong to this activity
 	r := a.steps.joinOrStart(id, func(ctx context.Context, r *Running) (any, error) {
-		return once[O, P](trace.ContextWithSpanContext(ctx, by), NewWork(ws.At(in.Desk), in, r), do)
+		return once[O, P](trace.ContextWithSpanContext(ctx, parent), NewWork(ws.At(input.Desk), input, r), do)
 	})
 	done := func() (O, error) {
 		<-r.done
@@ -101,14 +101,14 @@ func Do[O any, P result[O]](ctx context.Context, a *Runner, in api.Step, do func
 		if out, err := done(); err == nil && !P(&out).Core().Interrupted {
 			return out, nil // the step has just ended
 		}
-		return none, temporal.NewApplicationErrorWithOptions("the worker is stopping", "WorkerStopping", temporal.ApplicationErrorOptions{
+		return zero, temporal.NewApplicationErrorWithOptions("the worker is stopping", "WorkerStopping", temporal.ApplicationErrorOptions{
 			NextRetryDelay: time.Millisecond, Category: temporal.ApplicationErrorCategoryBenign, // the next worker does the activity again
 		})
 	case <-ctx.Done():
 		var cancelled *temporal.CanceledError
 		if !errors.As(context.Cause(ctx), &cancelled) {
 			a.steps.leave(id, r)
-			return none, ctx.Err()
+			return zero, ctx.Err()
 		}
 		r.cancel()
 		return done()
@@ -123,10 +123,10 @@ const ProgressFile = "progress"
 
 // once does a step, unless its result is already on disk.
 func once[O any, P result[O]](ctx context.Context, w *Work, do func(context.Context, *Work) (O, error)) (O, error) {
-	path, of := filepath.Join(w.Dir, ResultFile), w.In.Head // a planner's step finds out its head later
+	path, head := filepath.Join(w.Dir, ResultFile), w.In.Head // a planner's step finds out its head later
 	var out O
 	switch err := durable.ReadJSON(path, &out); {
-	case err == nil && P(&out).Core().Of == of:
+	case err == nil && P(&out).Core().Of == head:
 		P(&out).Core().Of = ""
 		return out, nil
 	case err == nil: // the result is from a run whose ledger has lost entries since then
@@ -140,7 +140,7 @@ func once[O any, P result[O]](ctx context.Context, w *Work, do func(context.Cont
 	}
 	// The file is only needed until the result is reported. A power cut within that moment costs a repetition.
 	// Waiting for the disk would cost every step some milliseconds.
-	P(&out).Core().Of = of
+	P(&out).Core().Of = head
 	err = durable.CacheJSON(path, out)
 	P(&out).Core().Of = ""
 	if err != nil {
@@ -151,15 +151,15 @@ func once[O any, P result[O]](ctx context.Context, w *Work, do func(context.Cont
 }
 
 // Progress returns what a step has spent: if it does not run in this worker, what its record says.
-func (a *Runner) Progress(ctx context.Context, in api.Progress) (api.Spent, error) {
+func (a *Runner) Progress(ctx context.Context, input api.Progress) (api.Spent, error) {
 	a.steps.mu.Lock()
-	_, here := a.steps.running[in.Ref+"/"+StepName(in.Key)]
+	_, ok := a.steps.running[input.Ref+"/"+StepName(input.Key)]
 	a.steps.mu.Unlock()
-	spent, err := supervisor.ReadProgress(filepath.Join(StepDir(a.Machine, in.Ref, in.Key), ProgressFile))
+	spent, err := supervisor.ReadProgress(filepath.Join(StepDir(a.Machine, input.Ref, input.Key), ProgressFile))
 	if err != nil {
 		return api.Spent{}, err
 	}
-	return api.Spent{Running: here, Ms: spent.Milliseconds()}, nil
+	return api.Spent{Running: ok, Ms: spent.Milliseconds()}, nil
 }
 
 // steps are the steps that run in this worker, by loop and folder.
@@ -227,9 +227,9 @@ func (s *steps) leave(id string, r *Running) {
 
 func (s *steps) endAll(ref string) {
 	s.mu.Lock()
-	all := maps.Clone(s.running)
+	steps := maps.Clone(s.running)
 	s.mu.Unlock()
-	for id, r := range all {
+	for id, r := range steps {
 		if strings.HasPrefix(id, ref+"/") {
 			s.end(id, r)
 		}

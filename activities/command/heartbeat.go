@@ -35,21 +35,21 @@ func (a *Runner) Left(r hostrecord.Record) bool {
 const beatEvery = time.Second
 
 // Beating runs an activity, and sends heartbeats until it ends, so that no activity has to send them itself.
-func (a *Runner) Beating(ctx context.Context, in *interceptor.ExecuteActivityInput, next interceptor.ActivityInboundInterceptor) (any, error) {
+func (a *Runner) Beating(ctx context.Context, input *interceptor.ExecuteActivityInput, next interceptor.ActivityInboundInterceptor) (any, error) {
 	workflow := activity.GetInfo(ctx).WorkflowExecution.ID
 	a.steps.count(workflow, 1)
 	defer a.steps.count(workflow, -1)
 	h := &heart{}
 	if activity.HasHeartbeatDetails(ctx) {
-		var before api.Live // the last attempt's report counts until this one reports more
-		if activity.GetHeartbeatDetails(ctx, &before) == nil {
-			h.say(func() api.Live { return before })
+		var earlier api.Live // the last attempt's report counts until this one reports more
+		if activity.GetHeartbeatDetails(ctx, &earlier) == nil {
+			h.say(func() api.Live { return earlier })
 		}
 	}
 	ctx, stop := context.WithCancel(context.WithValue(ctx, heartKey{}, h))
 	defer stop()
 	a.InBackground(func() { h.beat(ctx) })
-	return next.ExecuteActivity(ctx, in)
+	return next.ExecuteActivity(ctx, input)
 }
 
 // heart has what the heartbeats of one attempt of an activity report.

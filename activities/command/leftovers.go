@@ -21,10 +21,10 @@ const maxLeftovers = 100
 
 // leftovers returns the paths that commands have left in a tree: git does not ignore them, setup did not make them,
 // and they are not in before. They enter history, so names that look like a secret are left out.
-func leftovers(ctx context.Context, t *workspace.Tree, head string, before []string) ([]string, error) {
+func leftovers(ctx context.Context, t *workspace.Tree, head string, earlier []string) ([]string, error) {
 	names, err := t.Leftovers(ctx, head)
 	names = slices.DeleteFunc(names, func(name string) bool {
-		return slices.Contains(before, name) || !utf8.ValidString(name) || secretscan.Redact(name) != name
+		return slices.Contains(earlier, name) || !utf8.ValidString(name) || secretscan.Redact(name) != name
 	})
 	return names[:min(len(names), maxLeftovers)], err
 }
@@ -39,20 +39,20 @@ func (w *Work) leftUnchanged(ctx context.Context) ([]string, error) {
 
 // leftBefore returns the agent's own new files on the desk, as they were when the step began. own are the files that
 // an earlier attempt of the step left there.
-func (w *Work) leftBefore(ctx context.Context) (before, own []string, err error) {
+func (w *Work) leftBefore(ctx context.Context) (earlier, ours []string, err error) {
 	if err := os.MkdirAll(dirfd.At(w.Dir), 0o700); err != nil {
 		return nil, nil, fmt.Errorf("making the step's folder: %w", err)
 	}
 	path := filepath.Join(w.Dir, "before.json")
-	switch err := durable.ReadJSON(path, &before); {
+	switch err := durable.ReadJSON(path, &earlier); {
 	case err == nil:
-		own, err = leftovers(ctx, w.Workspace.Desk, w.In.Head, before)
-		return before, own, err
+		ours, err = leftovers(ctx, w.Workspace.Desk, w.In.Head, earlier)
+		return earlier, ours, err
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, durable.ErrTorn):
 		return nil, nil, fmt.Errorf("reading which files were new: %w", err)
 	}
-	if before, err = w.Workspace.Desk.Leftovers(ctx, w.In.Head); err != nil {
+	if earlier, err = w.Workspace.Desk.Leftovers(ctx, w.In.Head); err != nil {
 		return nil, nil, err
 	}
-	return before, nil, durable.CacheJSON(path, before)
+	return earlier, nil, durable.CacheJSON(path, earlier)
 }

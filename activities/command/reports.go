@@ -62,8 +62,8 @@ func eachReport(dir string, globs []string, do func(root *os.Root, name string) 
 
 // forgetReports removes the reports of an earlier run, which judge.keep may have kept. Those that the commit has stay,
 // since the command has to find the commit as it is: it returns how they are before the command runs.
-func forgetReports(dir string, globs []string, tracked func() (map[string]bool, error)) (before map[string]fs.FileInfo, err error) {
-	before = map[string]fs.FileInfo{}
+func forgetReports(dir string, globs []string, tracked func() (map[string]bool, error)) (previous map[string]fs.FileInfo, err error) {
+	previous = map[string]fs.FileInfo{}
 	var committed map[string]bool
 	err = eachReport(dir, globs, func(root *os.Root, name string) error {
 		if committed == nil {
@@ -74,7 +74,7 @@ func forgetReports(dir string, globs []string, tracked func() (map[string]bool, 
 		}
 		if committed[filepath.ToSlash(name)] {
 			info, err := root.Lstat(name)
-			before[name] = info
+			previous[name] = info
 			return err
 		}
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -82,7 +82,7 @@ func forgetReports(dir string, globs []string, tracked func() (map[string]bool, 
 		}
 		return nil
 	})
-	return before, err
+	return previous, err
 }
 
 // tracked returns the names of the files that the step's commit has.
@@ -99,37 +99,37 @@ func (w *Work) tracked(ctx context.Context) (map[string]bool, error) {
 }
 
 // rewritten reports whether a file is another one than before, or was written since.
-func rewritten(before, now fs.FileInfo) bool {
-	if before == nil {
+func rewritten(previous, now fs.FileInfo) bool {
+	if previous == nil {
 		return true
 	}
-	untouched := os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
+	untouched := os.SameFile(previous, now) && previous.Size() == now.Size() && previous.ModTime().Equal(now.ModTime())
 	return !untouched
 }
 
 // keepReports copies the reports that the command has written: those that exist now, and were not so before. No link
 // among them is followed. Paths in them begin in the tree.
-func keepReports(dir string, globs []string, before map[string]fs.FileInfo, to string) error {
-	var all bytes.Buffer
+func keepReports(dir string, globs []string, previous map[string]fs.FileInfo, target string) error {
+	var builder bytes.Buffer
 	inTree := []byte(dir + "/") // jest writes whole paths, and the next tree has another
 	err := eachReport(dir, globs, func(root *os.Root, name string) error {
 		now, err := root.Lstat(name)
-		if err != nil || !rewritten(before[name], now) {
+		if err != nil || !rewritten(previous[name], now) {
 			return nil
 		}
 		b, err := prompt.Left(maxReportBytes, dir, strings.Split(filepath.ToSlash(name), "/")...)
-		if now.Size() > maxReportBytes || all.Len()+len(b) > workspace.MaxOutput {
-			fmt.Fprintf(&all, supervisor.Omission, now.Size()) // its tests are not gone
+		if now.Size() > maxReportBytes || builder.Len()+len(b) > workspace.MaxOutput {
+			fmt.Fprintf(&builder, supervisor.Omission, now.Size()) // its tests are not gone
 			return nil
 		}
 		if err == nil { // a report that can't be read is ignored
-			all.Write(bytes.ReplaceAll(b, inTree, nil))
-			all.WriteByte('\n')
+			builder.Write(bytes.ReplaceAll(b, inTree, nil))
+			builder.WriteByte('\n')
 		}
 		return nil
 	})
 	if err != nil || len(globs) == 0 {
 		return err
 	}
-	return durable.WriteFile(to, all.Bytes(), 0o600)
+	return durable.WriteFile(target, builder.Bytes(), 0o600)
 }

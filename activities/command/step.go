@@ -40,8 +40,8 @@ type Work struct {
 }
 
 // NewWork returns the work of a step that is about to start.
-func NewWork(ws *workspace.Workspace, in api.Step, r *Running) *Work {
-	return &Work{Running: r, Workspace: ws, In: in, Dir: StepDir(ws.Machine, in.Ref, in.Key)}
+func NewWork(ws *workspace.Workspace, input api.Step, r *Running) *Work {
+	return &Work{Running: r, Workspace: ws, In: input, Dir: StepDir(ws.Machine, input.Ref, input.Key)}
 }
 
 // Ready prepares everything for the step's command, and meanwhile starts the supervisor, which takes as long.
@@ -73,11 +73,11 @@ func (w *Work) surroundings() workspace.Surroundings {
 	if k.Iteration == 0 && k.Name != CanaryStep || w.In.At != "" && !w.In.Trial {
 		return workspace.Unchanged
 	}
-	at := fmt.Sprintf("%d.%d.%d %s", k.Iteration, k.Attempt, k.Repeat, w.In.Head)
+	position := fmt.Sprintf("%d.%d.%d %s", k.Iteration, k.Attempt, k.Repeat, w.In.Head)
 	if w.In.Trial {
-		at = workspace.OfTrial + at
+		position = workspace.OfTrial + position
 	}
-	return workspace.Surroundings(at)
+	return workspace.Surroundings(position)
 }
 
 // OnDesk brings the desk to the commit from which the step starts. From then on the desk belongs to the step.
@@ -155,7 +155,7 @@ func Plainly(ctx context.Context, s *supervisor.Supervisor, c supervisor.Command
 }
 
 // Run lets the loop's supervisor run the command.
-func (w *Work) Run(ctx context.Context, c supervisor.Command, by func(context.Context, *supervisor.Supervisor, supervisor.Command) (supervisor.Result, error)) (api.Outcome, error) {
+func (w *Work) Run(ctx context.Context, c supervisor.Command, run func(context.Context, *supervisor.Supervisor, supervisor.Command) (supervisor.Result, error)) (api.Outcome, error) {
 	inherited, err := w.Workspace.Environment()
 	if err != nil {
 		return api.Outcome{}, err
@@ -175,7 +175,7 @@ func (w *Work) Run(ctx context.Context, c supervisor.Command, by func(context.Co
 	watched, end := context.WithCancel(ctx)
 	space := w.Workspace.RoomOf(c.Dir, s)
 	w.Workspace.Machine.InBackground(func() { space.Watch(watched, end) })
-	result, err := by(watched, s, c)
+	result, err := run(watched, s, c)
 	end()
 	full := space.Ended(ctx)
 	if err != nil {
@@ -197,10 +197,10 @@ func (w *Work) Run(ctx context.Context, c supervisor.Command, by func(context.Co
 	}
 	out.Warn(workspace.Unconnected(result.Refused))
 	out.Warn(w.Workspace.RepeatedSince())
-	if why := w.Workspace.Bounded(result.Reached); out.OK() || out.TimedOut || out.Interrupted {
-		out.Warn(why)
+	if reason := w.Workspace.Bounded(result.Reached); out.OK() || out.TimedOut || out.Interrupted {
+		out.Warn(reason)
 	} else {
-		out.Failure = why
+		out.Failure = reason
 	}
 	if full != "" && ctx.Err() == nil {
 		out.Interrupted, out.Failure, w.Full = false, full, full
@@ -215,14 +215,14 @@ func (w *Work) Run(ctx context.Context, c supervisor.Command, by func(context.Co
 }
 
 // Check runs check.command on the desk.
-func (a *Runner) Check(ctx context.Context, in api.Check) (api.Checked, error) {
-	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (api.Checked, error) { return w.check(ctx, in) })
+func (a *Runner) Check(ctx context.Context, input api.Check) (api.Checked, error) {
+	return Do(ctx, a, input.Step, func(ctx context.Context, w *Work) (api.Checked, error) { return w.check(ctx, input) })
 }
 
-func (w *Work) check(ctx context.Context, in api.Check) (out api.Checked, err error) {
-	var before []string
-	if in.AsIs {
-		before, out.Violates, err = w.checkable(ctx, in)
+func (w *Work) check(ctx context.Context, input api.Check) (out api.Checked, err error) {
+	var earlier []string
+	if input.AsIs {
+		earlier, out.Violates, err = w.checkable(ctx, input)
 	} else {
 		err = w.Ready(ctx, w.OnDesk)
 	}
@@ -233,35 +233,35 @@ func (w *Work) check(ctx context.Context, in api.Check) (out api.Checked, err er
 		out.Failure = "it did not run, because the change violates a policy"
 		return out, nil
 	}
-	if out.Outcome, err = w.shell(ctx, w.Workspace.Desk.Dir, in.Command); err != nil {
+	if out.Outcome, err = w.shell(ctx, w.Workspace.Desk.Dir, input.Command); err != nil {
 		return out, err
 	}
-	out.Leftovers, err = leftovers(ctx, w.Workspace.Desk, in.Head, before)
+	out.Leftovers, err = leftovers(ctx, w.Workspace.Desk, input.Head, earlier)
 	return out, err
 }
 
 // checkable prepares the check, unless the desk violates a policy as it is. before are the agent's own new files.
-func (w *Work) checkable(ctx context.Context, in api.Check) (before []string, violates bool, err error) {
-	before, own, err := w.leftBefore(ctx)
+func (w *Work) checkable(ctx context.Context, input api.Check) (earlier []string, violates bool, err error) {
+	earlier, ours, err := w.leftBefore(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	judged, _, _, err := commit.JudgeChange(ctx, w.Workspace, in.Ledger, in.Head, append(own, in.Leftovers...))
+	judged, _, _, err := commit.JudgeChange(ctx, w.Workspace, input.Ledger, input.Head, append(ours, input.Leftovers...))
 	if err != nil || len(judged.Violations) > 0 {
 		return nil, err == nil, err
 	}
-	return before, false, w.Ready(ctx)
+	return earlier, false, w.Ready(ctx)
 }
 
 // Guard runs guard.command in the judge.
-func (a *Runner) Guard(ctx context.Context, in api.Guard) (api.Outcome, error) {
-	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (api.Outcome, error) { return w.Guard(ctx, in) })
+func (a *Runner) Guard(ctx context.Context, input api.Guard) (api.Outcome, error) {
+	return Do(ctx, a, input.Step, func(ctx context.Context, w *Work) (api.Outcome, error) { return w.Guard(ctx, input) })
 }
 
 // Guard runs the guard, as the activity of the same name does. It fails if fewer tests pass, or more fail, than on the
 // unchanged code, as far as its output shows that.
-func (w *Work) Guard(ctx context.Context, in api.Guard) (api.Outcome, error) {
-	out, err := w.Judged(ctx, in.Command, in.Reports...)
+func (w *Work) Guard(ctx context.Context, input api.Guard) (api.Outcome, error) {
+	out, err := w.Judged(ctx, input.Command, input.Reports...)
 	if err != nil || out.Interrupted {
 		return out, err
 	}
@@ -277,12 +277,12 @@ func (w *Work) Guard(ctx context.Context, in api.Guard) (api.Outcome, error) {
 	out.Tested = report.Tested()
 	if !report.Partial {
 		out.Tests = report.Passed
-		out.Failure = fewer(report.Passed, in.Tests)
+		out.Failure = fewer(report.Passed, input.Tests)
 	}
-	if in.Known != nil {
-		err = w.gone(&out, in.Known.Log, report)
+	if input.Known != nil {
+		err = w.gone(&out, input.Known.Log, report)
 	}
-	if known := in.Known; known != nil && report.Failed > known.Failed {
+	if earlier := input.Known; earlier != nil && report.Failed > earlier.Failed {
 		out.Failure, out.Failing = namesFailures(report), w.failing(report)
 		err = errors.Join(err, w.digested(&out))
 	}
@@ -291,20 +291,20 @@ func (w *Work) Guard(ctx context.Context, in api.Guard) (api.Outcome, error) {
 
 // gone says which tests passed on the unchanged code, whose log is known, and are no longer there. It
 // decides nothing: a test may be renamed. If another host has the log, nothing is known.
-func (w *Work) gone(out *api.Outcome, known string, report testreport.Report) error {
-	if known == "" || !out.OK() {
+func (w *Work) gone(out *api.Outcome, earlier string, report testreport.Report) error {
+	if earlier == "" || !out.OK() {
 		return nil
 	}
-	printed, err := outputsOf(known)
+	printed, err := outputsOf(earlier)
 	if err != nil {
 		return fmt.Errorf("reading what the guard printed on the unchanged code: %w", err)
 	}
-	before := testreport.Read(printed...)
-	if before.Format != "" && report.Format != before.Format {
-		out.Vanished = fmt.Sprintf("the tests are reported by %s, on the unchanged code by %s; whether the same ones ran is not known", cmp.Or(report.Format, "nothing that pawl reads"), before.Format)
+	previous := testreport.Read(printed...)
+	if previous.Format != "" && report.Format != previous.Format {
+		out.Vanished = fmt.Sprintf("the tests are reported by %s, on the unchanged code by %s; whether the same ones ran is not known", cmp.Or(report.Format, "nothing that pawl reads"), previous.Format)
 		return nil
 	}
-	if names := testreport.Gone(before, report); len(names) > 0 {
+	if names := testreport.Gone(previous, report); len(names) > 0 {
 		out.Vanished = "tests that passed on the unchanged code are no longer among those that pass: " + git.QuoteSome(names)
 	}
 	return nil
@@ -370,11 +370,11 @@ func failing(r testreport.Report) *api.Failing {
 }
 
 // fewer returns a text if fewer tests pass than before, else "".
-func fewer(pass, did int) string {
-	if pass >= did {
+func fewer(pass, actual int) string {
+	if pass >= actual {
 		return ""
 	}
-	return fmt.Sprintf("it exits 0, but fewer tests pass than on the unchanged code: %d instead of %d", pass, did)
+	return fmt.Sprintf("it exits 0, but fewer tests pass than on the unchanged code: %d instead of %d", pass, actual)
 }
 
 // intact makes a command that passed fail if it left tracked files of the commit changed. What it passed is not what is
@@ -405,13 +405,13 @@ func (w *Work) Judged(ctx context.Context, command string, reports ...string) (a
 	if err := w.Ready(ctx, w.inJudge); err != nil {
 		return api.Outcome{}, err
 	}
-	before, err := forgetReports(w.Workspace.Judge.Dir, reports, func() (map[string]bool, error) { return w.tracked(ctx) })
+	previous, err := forgetReports(w.Workspace.Judge.Dir, reports, func() (map[string]bool, error) { return w.tracked(ctx) })
 	if err != nil {
 		return api.Outcome{}, err
 	}
 	out, err := w.shell(ctx, w.Workspace.Judge.Dir, command)
 	if err == nil {
-		err = keepReports(w.Workspace.Judge.Dir, reports, before, filepath.Join(w.Dir, reportsFile))
+		err = keepReports(w.Workspace.Judge.Dir, reports, previous, filepath.Join(w.Dir, reportsFile))
 	}
 	if err == nil {
 		err = w.intact(ctx, &out)
@@ -443,15 +443,15 @@ func (w *Work) digested(out *api.Outcome) error {
 }
 
 // Verify runs verify.command in the judge and reads the metric.
-func (a *Runner) Verify(ctx context.Context, in api.Verify) (api.Measured, error) {
-	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (api.Measured, error) { return w.Verify(ctx, in) })
+func (a *Runner) Verify(ctx context.Context, input api.Verify) (api.Measured, error) {
+	return Do(ctx, a, input.Step, func(ctx context.Context, w *Work) (api.Measured, error) { return w.Verify(ctx, input) })
 }
 
 // measure runs the command that measures. If it has to be alone, it waits until no other loop of this host measures, and
 // none does before it is done, or this process dies. An interruption ends the wait. Waiting costs no active time, because
 // a step's time counts from the start of its command.
-func (w *Work) measure(ctx context.Context, in api.Verify) (api.Outcome, error) {
-	if in.Alone {
+func (w *Work) measure(ctx context.Context, input api.Verify) (api.Outcome, error) {
+	if input.Alone {
 		w.Live.Store(&api.Live{WaitsFor: "another loop's measurement on this host"})
 		slot, err := durable.Lock(ctx, w.Workspace.Machine.Home.JudgeSlot())
 		w.Live.Store(&api.Live{})
@@ -464,18 +464,18 @@ func (w *Work) measure(ctx context.Context, in api.Verify) (api.Outcome, error) 
 			return api.Outcome{}, fmt.Errorf("waiting for this host's slot for measurements: %w", err)
 		}
 	}
-	return w.shell(ctx, w.Workspace.Judge.Dir, in.Command, metric.MetricWord, in.Pattern)
+	return w.shell(ctx, w.Workspace.Judge.Dir, input.Command, metric.MetricWord, input.Pattern)
 }
 
 // Verify runs verify.command in the judge and reads the metric, as the activity of the same name does.
-func (w *Work) Verify(ctx context.Context, in api.Verify) (out api.Measured, err error) {
-	if in.Scratch && !w.Workspace.Layered() {
+func (w *Work) Verify(ctx context.Context, input api.Verify) (out api.Measured, err error) {
+	if input.Scratch && !w.Workspace.Layered() {
 		return api.Measured{Outcome: api.Outcome{Unlayered: true}}, nil
 	}
 	if err := w.Ready(ctx, w.inJudge); err != nil {
 		return out, err
 	}
-	if out.Outcome, err = w.measure(ctx, in); err != nil {
+	if out.Outcome, err = w.measure(ctx, input); err != nil {
 		return out, err
 	}
 	if err := w.intact(ctx, &out.Outcome); err != nil || !out.OK() {
@@ -484,15 +484,15 @@ func (w *Work) Verify(ctx context.Context, in api.Verify) (out api.Measured, err
 	if out.Leftovers, err = w.leftUnchanged(ctx); err != nil {
 		return out, err
 	}
-	err = w.readMetric(in, &out)
+	err = w.readMetric(input, &out)
 	return out, err
 }
 
 // readMetric reads the metric, and the further ones, from what the step's command has printed.
-func (w *Work) readMetric(in api.Verify, out *api.Measured) (err error) {
+func (w *Work) readMetric(input api.Verify, out *api.Measured) (err error) {
 	var pattern *regexp.Regexp
-	if in.Pattern != "" {
-		if pattern, err = regexp.Compile(in.Pattern); err != nil {
+	if input.Pattern != "" {
+		if pattern, err = regexp.Compile(input.Pattern); err != nil {
 			return fmt.Errorf("verify.pattern: %w", err)
 		}
 	}
@@ -500,32 +500,32 @@ func (w *Work) readMetric(in api.Verify, out *api.Measured) (err error) {
 	if err != nil {
 		return err
 	}
-	reading, err := metric.Read(printed, metric.Search{Pattern: pattern, Further: in.Names, Form: in.Form, Unchanged: in.Unchanged})
+	reading, err := metric.Read(printed, metric.Search{Pattern: pattern, Further: input.Names, Form: input.Form, Unchanged: input.Unchanged})
 	if err == nil {
 		var value metric.Decimal
-		value, err = in.Form.In("", reading)
-		out.Metric, out.Form = &value, in.Form.With("", reading)
+		value, err = input.Form.In("", reading)
+		out.Metric, out.Form = &value, input.Form.With("", reading)
 	}
-	if none, ok := errors.AsType[*metric.NoNumber](err); ok {
-		out.Metric, out.NoNumber = nil, secretscan.Redact(none.Error())
+	if noNumber, ok := errors.AsType[*metric.NoNumber](err); ok {
+		out.Metric, out.NoNumber = nil, secretscan.Redact(noNumber.Error())
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if in.Form == nil || !in.Form.Guessed { // once is enough
+	if input.Form == nil || !input.Form.Guessed { // once is enough
 		out.Warn(reading.Warning())
 	}
-	named := metric.Named(printed, in.Form)
-	for _, name := range in.Names {
+	named := metric.Named(printed, input.Form)
+	for _, name := range input.Names {
 		further, ok := named[name]
 		if !ok {
 			continue
 		}
-		if in.Form == nil && further.Varied > 0 {
+		if input.Form == nil && further.Varied > 0 {
 			out.Warn(further.Warning())
 		}
-		if value, err := in.Form.In(name, further); err == nil {
+		if value, err := input.Form.In(name, further); err == nil {
 			if out.Metrics == nil {
 				out.Metrics = map[string]metric.Decimal{}
 			}

@@ -21,16 +21,16 @@ import (
 )
 
 // Test runs test.command in the judge and reads which tests failed.
-func (a *Runner) Test(ctx context.Context, in api.Test) (api.Tested, error) {
-	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (api.Tested, error) { return w.Test(ctx, in) })
+func (a *Runner) Test(ctx context.Context, input api.Test) (api.Tested, error) {
+	return Do(ctx, a, input.Step, func(ctx context.Context, w *Work) (api.Tested, error) { return w.Test(ctx, input) })
 }
 
 // Test runs the tests in the judge and reads their results, as the activity of the same name does.
-func (w *Work) Test(ctx context.Context, in api.Test) (out api.Tested, err error) {
-	if out.Outcome, err = w.Judged(ctx, in.Command, in.Reports...); err != nil || out.Interrupted {
+func (w *Work) Test(ctx context.Context, input api.Test) (out api.Tested, err error) {
+	if out.Outcome, err = w.Judged(ctx, input.Command, input.Reports...); err != nil || out.Interrupted {
 		return out, err
 	}
-	out.Tests, err = readTests(&out.Outcome, in, w.Dir)
+	out.Tests, err = readTests(&out.Outcome, input, w.Dir)
 	return out, err
 }
 
@@ -47,8 +47,8 @@ const (
 
 // readTests reads which tests failed from the output of a test command, and what changed since the run before. It
 // marks the tests that already failed on the unchanged code. The run fails if fewer tests pass than there.
-func readTests(out *api.Outcome, in api.Test, dir string) (*loop.Tests, error) {
-	unchanged, there, err := reportOf(in.Known)
+func readTests(out *api.Outcome, input api.Test, dir string) (*loop.Tests, error) {
+	unchanged, ok, err := reportOf(input.Known)
 	if err != nil {
 		return nil, fmt.Errorf("reading the report of the unchanged code: %w", err)
 	}
@@ -60,29 +60,29 @@ func readTests(out *api.Outcome, in api.Test, dir string) (*loop.Tests, error) {
 	if out.OK() {
 		out.Tested = report.Tested()
 	}
-	if there && out.OK() && !in.Fewer && !report.Partial {
+	if ok && out.OK() && !input.Fewer && !report.Partial {
 		out.Failure = fewer(report.Passed, unchanged.Passed)
 	}
-	if there && in.Strict && out.OK() && report.Failed > unchanged.Failed {
+	if ok && input.Strict && out.OK() && report.Failed > unchanged.Failed {
 		out.Failure = namesFailures(report)
 	}
-	earlier, _, err := reportOf(in.Before)
+	earlier, _, err := reportOf(input.Before)
 	if err != nil {
 		return nil, fmt.Errorf("reading the report of the run before: %w", err)
 	}
 	change := testreport.Compare(earlier, report).Short(maxTests)
-	if in.Before == "" { // without an earlier run, nothing is new
+	if input.Before == "" { // without an earlier run, nothing is new
 		change.New, change.Fixed = nil, nil
 	}
 	tests := &loop.Tests{
 		Passed: report.Passed, Failed: report.Failed, Skipped: report.Skipped, Broken: report.Broken,
-		Failing: change.Failing, New: change.New, Fixed: change.Fixed, Worse: change.Worse && in.Before != "",
+		Failing: change.Failing, New: change.New, Fixed: change.Fixed, Worse: change.Worse && input.Before != "",
 	}
-	if there { // if the report is missing, its host is gone, and all failures count
-		since := testreport.Compare(unchanged, report)
-		tests.Known = since.Short(maxTests).Still
-		tests.Progress = len(since.Fixed) > 0 || report.Passed > unchanged.Passed
-		tests.Excused = !out.OK() && report.Failed > 0 && report.Failed == len(since.Still) && report.Passed >= unchanged.Passed &&
+	if ok { // if the report is missing, its host is gone, and all failures count
+		start := testreport.Compare(unchanged, report)
+		tests.Known = start.Short(maxTests).Still
+		tests.Progress = len(start.Fixed) > 0 || report.Passed > unchanged.Passed
+		tests.Excused = !out.OK() && report.Failed > 0 && report.Failed == len(start.Still) && report.Passed >= unchanged.Passed &&
 			!report.Partial && (unchanged.Broken || !report.Broken)
 	}
 	if !out.OK() && report.Passed+report.Failed+report.Skipped == 0 {
@@ -114,15 +114,15 @@ func firstLine(outputs [][]byte) string {
 }
 
 // reportOf returns the report of a run by its log; there is false if there is none.
-func reportOf(log string) (r testreport.Report, there bool, err error) {
+func reportOf(log string) (r testreport.Report, ok bool, err error) {
 	if log == "" {
 		return r, false, nil
 	}
 	err = durable.ReadJSON(filepath.Join(log, reportFile), &r)
 	if errors.Is(err, durable.ErrTorn) {
-		var told [][]byte
-		told, err = outputsOf(log)
-		r = testreport.Read(told...)
+		var reports [][]byte
+		reports, err = outputsOf(log)
+		r = testreport.Read(reports...)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return testreport.Report{}, false, nil

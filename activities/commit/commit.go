@@ -41,40 +41,40 @@ type Committer struct{ *workspace.Workspaces }
 
 // Commit commits the difference between desk and head. First the policies judge it, and a change that violates one is
 // not committed (order of judgement). A retry finds its commit.
-func (a *Committer) Commit(ctx context.Context, in api.Commit) (api.Committed, error) {
-	ws, err := a.Workspace(ctx, in.Ref)
+func (a *Committer) Commit(ctx context.Context, input api.Commit) (api.Committed, error) {
+	ws, err := a.Workspace(ctx, input.Ref)
 	if err != nil {
 		return api.Committed{}, err
 	}
 	crashpoint.At("commit.before")
-	out, shape, verdict, err := JudgeChange(ctx, ws.At(in.Desk), in.Ledger, in.Head, in.Leftovers)
+	out, shape, verdict, err := JudgeChange(ctx, ws.At(input.Desk), input.Ledger, input.Head, input.Leftovers)
 	if err != nil || out.NoChange || len(out.Violations) > 0 {
 		return out, err
 	}
-	out.Note = metric.Several(in.Description, shape)
-	if in.OneChange && out.Note != "" {
+	out.Note = metric.Several(input.Description, shape)
+	if input.OneChange && out.Note != "" {
 		out.Several, out.Note = out.Note, ""
 		return out, nil
 	}
 	out.Note = cmp.Or(out.Note, metric.Large(shape))
-	if asks := verdict.Asks; len(asks) > 0 {
-		d, err := ws.Objects.Proposal(ctx, loop.Gate{On: in.Head, Tree: out.Tree}.Preface(), in.Head, out.Tree)
+	if questions := verdict.Asks; len(questions) > 0 {
+		d, err := ws.Objects.Proposal(ctx, loop.Gate{On: input.Head, Tree: out.Tree}.Preface(), input.Head, out.Tree)
 		if err != nil {
 			return api.Committed{}, fmt.Errorf("hashing the change: %w", err)
 		}
-		if d.Hash != in.AllowNew {
-			if !in.Aside {
-				record.NoteDiff(ctx, ws, loop.Gate{On: in.Head, Tree: out.Tree}.Preface(), in.Head, out.Tree, d.Hash)
+		if d.Hash != input.AllowNew {
+			if !input.Aside {
+				record.NoteDiff(ctx, ws, loop.Gate{On: input.Head, Tree: out.Tree}.Preface(), input.Head, out.Tree, d.Hash)
 			}
-			out.NewFiles, out.NewFilesAll, out.NewFilesHash, out.NewFilesOn = Quoted(asks), len(asks), d.Hash, in.Head
+			out.NewFiles, out.NewFilesAll, out.NewFilesHash, out.NewFilesOn = Quoted(questions), len(questions), d.Hash, input.Head
 			out.NewRunnable = verdict.Runnable
 			return out, nil
 		}
 	}
-	if in.Aside {
+	if input.Aside {
 		out.Commit, err = ws.Objects.Make(ctx, store.NewCommit{
-			Tree: out.Tree, Parents: []string{in.Head}, Author: ws.Author(), Time: in.Time,
-			Message:  fmt.Sprintf("loop(candidate-%d): %s", in.Iteration, secretscan.Redact(in.Description)),
+			Tree: out.Tree, Parents: []string{input.Head}, Author: ws.Author(), Time: input.Time,
+			Message:  fmt.Sprintf("loop(candidate-%d): %s", input.Iteration, secretscan.Redact(input.Description)),
 			Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: ws.Loop}},
 		})
 		if err != nil {
@@ -84,12 +84,12 @@ func (a *Committer) Commit(ctx context.Context, in api.Commit) (api.Committed, e
 		return out, nil
 	}
 	out.Commit, err = ws.Objects.Commit(ctx, store.CommitInput{
-		Tree: out.Tree, Parent: in.Head, Branch: ws.Branch, Author: ws.Author(), Time: in.Time,
-		Message: fmt.Sprintf("loop(iter-%d): %s", in.Iteration, secretscan.Redact(in.Description)),
+		Tree: out.Tree, Parent: input.Head, Branch: ws.Branch, Author: ws.Author(), Time: input.Time,
+		Message: fmt.Sprintf("loop(iter-%d): %s", input.Iteration, secretscan.Redact(input.Description)),
 		Trailers: []git.Trailer{
 			{Key: "Pawl-Loop", Value: ws.Loop},
-			{Key: "Pawl-Iteration", Value: strconv.Itoa(in.Iteration)},
-			{Key: "Pawl-Attempt", Value: strconv.Itoa(in.Attempt)},
+			{Key: "Pawl-Iteration", Value: strconv.Itoa(input.Iteration)},
+			{Key: "Pawl-Attempt", Value: strconv.Itoa(input.Attempt)},
 		},
 	})
 	if err != nil {
@@ -103,11 +103,11 @@ func (a *Committer) Commit(ctx context.Context, in api.Commit) (api.Committed, e
 
 // JudgeChange judges the difference between desk and head, without leftovers, by the contract's policies. shape is how
 // far the change reaches; verdict has the new files that a person has to approve.
-func JudgeChange(ctx context.Context, ws *workspace.Workspace, at, head string, leftovers []string) (out api.Committed, shape metric.Shape, verdict rules.Verdict, err error) {
+func JudgeChange(ctx context.Context, ws *workspace.Workspace, parent, head string, leftovers []string) (out api.Committed, shape metric.Shape, verdict rules.Verdict, err error) {
 	if st, err := os.Lstat(dirfd.At(ws.Desk.Dir)); err != nil || !st.IsDir() {
 		return api.Committed{Violations: []api.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, shape, verdict, nil
 	}
-	contract, err := ws.Book.Contract(ctx, at)
+	contract, err := ws.Book.Contract(ctx, parent)
 	if err != nil {
 		return out, shape, verdict, err
 	}
@@ -135,7 +135,7 @@ func JudgeChange(ctx context.Context, ws *workspace.Workspace, at, head string, 
 		return out, shape, verdict, nil
 	}
 	shape = metric.ShapeOf(paths, scan.hunks)
-	if err := radius(ctx, ws, at, head, terms.Rules(), paths, &out, &judged); err != nil {
+	if err := radius(ctx, ws, parent, head, terms.Rules(), paths, &out, &judged); err != nil {
 		return api.Committed{}, shape, verdict, fmt.Errorf("working out how far the change reaches: %w", err)
 	}
 	if err := own(ctx, ws, contract, judged.Files); err != nil {
@@ -169,8 +169,8 @@ func own(ctx context.Context, ws *workspace.Workspace, contract ledger.Contract,
 		return fmt.Errorf("listing the base's files: %w", err)
 	}
 	for i := range files {
-		_, there := slices.BinarySearchFunc(entries, files[i].Path, func(e store.TreeEntry, path string) int { return strings.Compare(e.Path, path) })
-		files[i].Own = !there
+		_, ok := slices.BinarySearchFunc(entries, files[i].Path, func(e store.TreeEntry, path string) int { return strings.Compare(e.Path, path) })
+		files[i].Own = !ok
 	}
 	return nil
 }
@@ -187,21 +187,21 @@ func directives(ctx context.Context, ws *workspace.Workspace, sealed []loop.Seal
 		if i < 0 {
 			continue
 		}
-		before, after := store.TreeEntry{Mode: f.OldMode, Blob: f.OldBlob}, store.TreeEntry{}
+		earlier, later := store.TreeEntry{Mode: f.OldMode, Blob: f.OldBlob}, store.TreeEntry{}
 		if f.OldPath == "" && f.Status != 'D' { // else it is gone
-			after = store.TreeEntry{Mode: f.NewMode, Blob: f.NewBlob}
+			later = store.TreeEntry{Mode: f.NewMode, Blob: f.NewBlob}
 		}
-		if !contract.Regular(before) || after.Mode != "" && !contract.Regular(after) {
+		if !contract.Regular(earlier) || later.Mode != "" && !contract.Regular(later) {
 			judged[i].Lines = words // the file is a link now, or was one
 			continue
 		}
-		read, unread := contract.Reading(ctx, ws, map[string]store.TreeEntry{path: before})
-		readNow, unreadNow := contract.Reading(ctx, ws, map[string]store.TreeEntry{path: after})
-		was, is := read(path), readNow(path)
+		read, unread := contract.Reading(ctx, ws, map[string]store.TreeEntry{path: earlier})
+		readNow, unreadNow := contract.Reading(ctx, ws, map[string]store.TreeEntry{path: later})
+		old, current := read(path), readNow(path)
 		if err := cmp.Or(unread(), unreadNow()); err != nil {
 			return err
 		}
-		if judged[i].Lines = evaluator.Changed(was, is, words); len(is) > evaluator.MaxScript {
+		if judged[i].Lines = evaluator.Changed(old, current, words); len(current) > evaluator.MaxScript {
 			judged[i].Lines = words
 		}
 	}
@@ -296,20 +296,20 @@ func (r *scan) hunk(l git.DiffLine) {
 
 // radius adds how far the loop reaches with this change, if a rule asks: all paths that it ever touched, counted from its
 // branch once the capped list in the state is full. Other people's changes to a moved base do not count.
-func radius(ctx context.Context, ws *workspace.Workspace, at, head string, rules spec.Policy, paths []string, out *api.Committed, judged *rules.Change) error {
-	page, err := ws.Book.Read(ctx, at)
+func radius(ctx context.Context, ws *workspace.Workspace, parent, head string, rules spec.Policy, paths []string, out *api.Committed, judged *rules.Change) error {
+	page, err := ws.Book.Read(ctx, parent)
 	if err != nil {
 		return err
 	}
-	known, base := page.State.ChangedFilesCount, page.State.Own()
-	full := len(paths) > len(out.Files) || known != len(page.State.ChangedFiles) || known+len(paths) > loop.KeepFiles
+	changed, base := page.State.ChangedFilesCount, page.State.Own()
+	full := len(paths) > len(out.Files) || changed != len(page.State.ChangedFiles) || changed+len(paths) > loop.KeepFiles
 	if rules.MaxTotalFiles != nil || full {
 		touched, err := ws.Objects.Touched(ctx, base, page.State.Base, head)
 		if err != nil {
 			return err
 		}
-		all := list.Set(append(touched, paths...))
-		out.TotalFiles, judged.TotalFiles = len(all), len(all)
+		files := list.Set(append(touched, paths...))
+		out.TotalFiles, judged.TotalFiles = len(files), len(files)
 	}
 	if rules.MaxTotalLines == nil || out.Tree == "" {
 		return nil

@@ -15,18 +15,18 @@ import (
 // Take puts the changes of a candidate onto the loop's desk, on top of the head. If something was kept since the
 // candidate was made, it merges three-way, in the store. If both changed the same file, that is a conflict, and the
 // desk stays as it was. A retry does the same again.
-func (a *Committer) Take(ctx context.Context, in api.Take) (api.Taken, error) {
-	ws, err := a.Workspace(ctx, in.Ref)
+func (a *Committer) Take(ctx context.Context, input api.Take) (api.Taken, error) {
+	ws, err := a.Workspace(ctx, input.Ref)
 	if err != nil {
 		return api.Taken{}, err
 	}
 	crashpoint.At("take.before")
-	commit, err := putOn(ctx, ws, in)
-	if both, ok := errors.AsType[*store.Conflict](err); ok {
-		return api.Taken{Conflict: git.QuoteSome(both.Paths)}, nil
+	commit, err := putOn(ctx, ws, input)
+	if conflict, ok := errors.AsType[*store.Conflict](err); ok {
+		return api.Taken{Conflict: git.QuoteSome(conflict.Paths)}, nil
 	}
 	if err != nil {
-		return api.Taken{}, fmt.Errorf("putting the candidate %s on top of %s: %w", in.Commit, in.Head, err)
+		return api.Taken{}, fmt.Errorf("putting the candidate %s on top of %s: %w", input.Commit, input.Head, err)
 	}
 	if err := ws.Restore(ctx, ws.Desk, commit); err != nil {
 		return api.Taken{}, err
@@ -37,15 +37,15 @@ func (a *Committer) Take(ctx context.Context, in api.Take) (api.Taken, error) {
 }
 
 // putOn returns a commit with the candidate's changes on top of the head; the candidate itself if it was made from there.
-func putOn(ctx context.Context, ws *workspace.Workspace, in api.Take) (string, error) {
-	if in.Head == in.Base {
-		return in.Commit, nil
+func putOn(ctx context.Context, ws *workspace.Workspace, input api.Take) (string, error) {
+	if input.Head == input.Base {
+		return input.Commit, nil
 	}
-	tree, err := ws.Objects.Merge(ctx, in.Head, in.Commit)
+	tree, err := ws.Objects.Merge(ctx, input.Head, input.Commit)
 	if err != nil {
 		return "", err
 	}
 	return ws.Objects.Make(ctx, store.NewCommit{
-		Tree: tree, Parents: []string{in.Head}, Message: "a candidate on top of what was kept since", Author: ws.Author(), Time: in.Time,
+		Tree: tree, Parents: []string{input.Head}, Message: "a candidate on top of what was kept since", Author: ws.Author(), Time: input.Time,
 	})
 }

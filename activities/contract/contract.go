@@ -74,17 +74,17 @@ func Draw(ctx context.Context, ws *workspace.Workspace, s spec.Spec, base string
 	read, unreadable := Reading(ctx, ws, blobs)
 	seals := evaluator.Find(s, d.Names, read)
 	d.Unsealed = evaluator.Unsealed(s, d.Names, read)
-	told, shown := untold(s, d.Names, seals, read)
+	unsaid, shown := untold(s, d.Names, seals, read)
 	if err := unreadable(); err != nil {
 		return Drawn{}, err
 	}
 	for _, name := range seals.Files {
-		sealed = append(sealed, loop.Seal{Path: git.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode, By: git.Quote(seals.By[name]), Untold: !told.Has(name)})
+		sealed = append(sealed, loop.Seal{Path: git.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode, By: git.Quote(seals.By[name]), Untold: !unsaid.Has(name)})
 	}
 	type of struct{ new, there bool }
 	names := map[of]string{{false, false}: loop.SealLines, {true, false}: loop.SealNew, {false, true}: loop.SealThere, {true, true}: loop.SealAll}
 	for _, g := range seals.Groups {
-		sealed = append(sealed, loop.Seal{Path: g.Glob, Names: names[of{g.New, g.There}], Lines: strings.Fields(g.Lines), Except: seals.Open, By: git.Quote(seals.By[g.Glob]), Untold: !slices.Contains(told.Groups, g)})
+		sealed = append(sealed, loop.Seal{Path: g.Glob, Names: names[of{g.New, g.There}], Lines: strings.Fields(g.Lines), Except: seals.Open, By: git.Quote(seals.By[g.Glob]), Untold: !slices.Contains(unsaid.Groups, g)})
 	}
 	outside, err := ws.Outside(seals.Outside)
 	if err != nil {
@@ -114,21 +114,21 @@ func Draw(ctx context.Context, ws *workspace.Workspace, s spec.Spec, base string
 
 // untold returns what would be sealed without the holdout, and the files in which an agent would find the holdout:
 // scripts that it runs, and settings with its command.
-func untold(s spec.Spec, names []string, seals evaluator.Set, read func(string) string) (told evaluator.Set, shown []string) {
+func untold(s spec.Spec, names []string, seals evaluator.Set, read func(string) string) (unsaid evaluator.Set, shown []string) {
 	command := s.Verify.Holdout.Command
 	if command == "" {
 		return seals, nil
 	}
 	s.Verify.Holdout.Command = ""
-	told = evaluator.Find(s, names, read)
+	unsaid = evaluator.Find(s, names, read)
 	for _, name := range names {
-		hidden := seals.Has(name) && !told.Has(name)
+		hidden := seals.Has(name) && !unsaid.Has(name)
 		setting := !strings.Contains(name, "/") && slices.Contains([]string{".yaml", ".yml", ".toml", ".json"}, path.Ext(name))
 		if hidden || setting && strings.Contains(read(name), command) {
 			shown = append(shown, name)
 		}
 	}
-	return told, shown
+	return unsaid, shown
 }
 
 // Reading returns a function that reads regular files of a commit by their paths ("" for others), and a function that reports

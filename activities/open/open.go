@@ -36,15 +36,15 @@ type Opener struct{ *command.Runner }
 
 // Open prepares a loop on this host: the repository's preconditions (P0), the store with the base commit, the branch,
 // the sealed files and the contract's hash. A retry finds the workspace that an earlier attempt made.
-func (a *Opener) Open(ctx context.Context, in api.Open) (api.Opened, error) {
-	o := RequestOf(a.Machine, in)
+func (a *Opener) Open(ctx context.Context, input api.Open) (api.Opened, error) {
+	o := RequestOf(a.Machine, input)
 	done, err := a.Announce(o)
 	if err != nil {
 		return api.Opened{}, err
 	}
 	defer done()
-	if in.Ledger != "" {
-		return a.resume(ctx, in)
+	if input.Ledger != "" {
+		return a.resume(ctx, input)
 	}
 	ws, base, err := a.Begin(ctx, o)
 	if err != nil {
@@ -54,10 +54,10 @@ func (a *Opener) Open(ctx context.Context, in api.Open) (api.Opened, error) {
 	if err != nil {
 		return out, err
 	}
-	if out.Begun, err = taskBaseOf(ctx, ws, in.Spec.Session, base); err != nil {
+	if out.Begun, err = taskBaseOf(ctx, ws, input.Spec.Session, base); err != nil {
 		return api.Opened{}, err
 	}
-	if err := drawContract(ctx, ws, in.Spec, &out); err != nil {
+	if err := drawContract(ctx, ws, input.Spec, &out); err != nil {
 		return api.Opened{}, err
 	}
 	crashpoint.At("open.after")
@@ -136,11 +136,11 @@ func Unfit(mode string) *userrepo.Precondition {
 }
 
 // RequestOf returns what is to be opened on this host for a loop.
-func RequestOf(m *workspace.Machine, in api.Open) Request {
-	s := in.Spec
-	r := hostrecord.Record{Loop: in.Loop, Kind: s.Kind, FirstRun: in.FirstRun, Namespace: m.Namespace, Onto: s.Session[spec.SessionOnto]}
+func RequestOf(m *workspace.Machine, input api.Open) Request {
+	s := input.Spec
+	r := hostrecord.Record{Loop: input.Loop, Kind: s.Kind, FirstRun: input.FirstRun, Namespace: m.Namespace, Onto: s.Session[spec.SessionOnto]}
 	r.Demand(s)
-	return Request{Wanted: s.Repo, From: in.Ledger, spec: &s, Record: r}
+	return Request{Wanted: s.Repo, From: input.Ledger, spec: &s, Record: r}
 }
 
 // Announce records that something is being opened, if this machine has the sandbox it requires. The caller calls done.
@@ -209,11 +209,11 @@ func (a *Opener) register(ctx context.Context, o Request) (hostrecord.Record, us
 	}
 	if err = o.unmet(err); err != nil {
 		if failed := userrepo.Failed(err); len(failed) > 0 {
-			more, cause := a.furtherProblem(ctx, o, repo, source)
+			further, cause := a.furtherProblem(ctx, o, repo, source)
 			if cause != nil {
 				a.Logger.WarnContext(ctx, "what else keeps the loop from starting can't be told", "loop", o.Loop, "error", cause)
-			} else if more != nil {
-				err = append(failed, more)
+			} else if further != nil {
+				err = append(failed, further)
 			}
 		}
 		return hostrecord.Record{}, source, Precondition(ctx, err)
@@ -369,16 +369,16 @@ func Precondition(ctx context.Context, err error) error {
 // proposal is the diff from there, so that one proposal covers all steps of a task. It returns a PRECONDITION_FAILED
 // if the base does not descend from that commit, or if the branch to apply to does not exist.
 func taskBaseOf(ctx context.Context, ws *workspace.Workspace, session map[string]string, base string) (string, error) {
-	if onto := session[spec.SessionOnto]; onto != "" {
+	if base := session[spec.SessionOnto]; base != "" {
 		tip := ""
-		if git.CheckBranch(onto) == nil {
+		if git.CheckBranch(base) == nil {
 			var err error
-			if tip, err = ws.Pushed(ctx, "refs/heads/"+onto); err != nil {
+			if tip, err = ws.Pushed(ctx, "refs/heads/"+base); err != nil {
 				return "", Precondition(ctx, userrepo.Unreached(ws.Repo, err))
 			}
 		}
 		if tip == "" {
-			return "", workspace.Refuse(fault.New(fault.PreconditionFailed, "session.onto is %q, and %s has no such branch", loop.Clip(onto, 80), ws.Repo).
+			return "", workspace.Refuse(fault.New(fault.PreconditionFailed, "session.onto is %q, and %s has no such branch", loop.Clip(base, 80), ws.Repo).
 				Advise("Name the branch that the task's work is to be applied to."))
 		}
 	}

@@ -25,39 +25,39 @@ import (
 
 // Place reports whether a silent host is gone, and another one can continue its loop, as all that was recorded is in the
 // repository. If another run has continued the ledger, the error is LEDGER_AHEAD.
-func (a *Opener) Place(ctx context.Context, in api.Place) (out api.Placed, err error) {
+func (a *Opener) Place(ctx context.Context, input api.Place) (out api.Placed, err error) {
 	defer func() {
 		if err == nil {
-			a.Logger.Info("a loop asks whether its host is gone", "loop", in.Loop, "gone", out.Gone, "why", out.Why)
+			a.Logger.Info("a loop asks whether its host is gone", "loop", input.Loop, "gone", out.Gone, "why", out.Why)
 		}
 	}()
-	if in.Host == a.Host {
+	if input.Host == a.Host {
 		return api.Placed{Why: "this is the host"}, nil
 	}
-	silent, err := a.silent(ctx, in.Host)
+	silent, err := a.silent(ctx, input.Host)
 	if err != nil {
 		return api.Placed{}, err
 	}
 	if !silent {
-		return api.Placed{Why: "the host " + in.Host + " asks for work"}, nil
+		return api.Placed{Why: "the host " + input.Host + " asks for work"}, nil
 	}
-	return a.Reachable(ctx, in)
+	return a.Reachable(ctx, input)
 }
 
 // Reachable reports whether another host can continue a loop whose own host is gone.
-func (a *Opener) Reachable(ctx context.Context, in api.Place) (api.Placed, error) {
-	store, err := store.Open(ctx, a.StoreOf(in.URL))
+func (a *Opener) Reachable(ctx context.Context, input api.Place) (api.Placed, error) {
+	store, err := store.Open(ctx, a.StoreOf(input.URL))
 	if err != nil {
 		return api.Placed{}, fmt.Errorf("opening the store: %w", err)
 	}
-	at, since, err := reached(ctx, store, in)
+	commit, start, err := reached(ctx, store, input)
 	if err != nil {
-		return api.Placed{}, workspace.Refusal(record.PlainFault(userrepo.Unreached(in.URL, err)))
+		return api.Placed{}, workspace.Refusal(record.PlainFault(userrepo.Unreached(input.URL, err)))
 	}
-	if at != in.Ledger && since == nil {
-		return api.Placed{Why: fmt.Sprintf("the host %s is gone, and what it recorded last (%s) is not in %s", in.Host, in.Ledger, in.URL)}, nil
+	if commit != input.Ledger && start == nil {
+		return api.Placed{Why: fmt.Sprintf("the host %s is gone, and what it recorded last (%s) is not in %s", input.Host, input.Ledger, input.URL)}, nil
 	}
-	return api.Placed{Gone: true, Why: fmt.Sprintf("the host %s asked for no work for %s", in.Host, watch), Ledger: at, Since: since}, nil
+	return api.Placed{Gone: true, Why: fmt.Sprintf("the host %s asked for no work for %s", input.Host, watch), Ledger: commit, Since: start}, nil
 }
 
 // A host that is alive asks for work at least once in this time, however busy it is: its polls for workflow tasks,
@@ -103,8 +103,8 @@ func (a *Opener) lastPoll(ctx context.Context, host string) (last time.Time, err
 					return last, fmt.Errorf("asking who polls %s: %w", part.GetKey(), err)
 				}
 				for _, p := range d.GetPollers() {
-					if at := p.GetLastAccessTime().AsTime(); p.GetIdentity() == api.HostQueue(host) && at.After(last) {
-						last = at
+					if when := p.GetLastAccessTime().AsTime(); p.GetIdentity() == api.HostQueue(host) && when.After(last) {
+						last = when
 					}
 				}
 			}
@@ -116,27 +116,27 @@ func (a *Opener) lastPoll(ctx context.Context, host string) (last time.Time, err
 // reached returns where a loop's ledger is in the repository. since are the events of the ledger after in.Ledger,
 // which the host was sent: the host may have died before it could report them. If the repository does not even have
 // in.Ledger, since is nil and at differs from in.Ledger.
-func reached(ctx context.Context, store *store.Store, in api.Place) (at string, since []loop.Event, err error) {
-	ref := "refs/pawl-ledger/" + strings.TrimPrefix(in.Branch, "pawl/")
-	repo, err := workspace.Find(ctx, spec.Repo{URL: in.URL})
+func reached(ctx context.Context, store *store.Store, input api.Place) (commit string, start []loop.Event, err error) {
+	ref := "refs/pawl-ledger/" + strings.TrimPrefix(input.Branch, "pawl/")
+	repo, err := workspace.Find(ctx, spec.Repo{URL: input.URL})
 	if err != nil {
 		return "", nil, err
 	}
 	defer repo.Close()
 	refs, err := userrepo.Refs(ctx, store, repo, ref)
-	if at = refs[ref]; err != nil || at == in.Ledger || at == "" {
-		return at, nil, err
+	if commit = refs[ref]; err != nil || commit == input.Ledger || commit == "" {
+		return commit, nil, err
 	}
-	if at, err = userrepo.FetchLedger(ctx, store, repo, ref); err != nil {
+	if commit, err = userrepo.FetchLedger(ctx, store, repo, ref); err != nil {
 		return "", nil, err
 	}
-	if since, err = ledger.Since(ctx, store, at, in.Ledger); err != nil {
-		return at, nil, nil // the ledger is behind in.Ledger, or does not descend from it
+	if start, err = ledger.Since(ctx, store, commit, input.Ledger); err != nil {
+		return commit, nil, nil // the ledger is behind in.Ledger, or does not descend from it
 	}
-	if len(since) > len(in.Sent) || !slices.EqualFunc(since, in.Sent[:len(since)], same) {
-		return at, nil, fault.New(fault.LedgerAhead, "the ledger in %s is at %s, where another run has taken it", in.URL, at)
+	if len(start) > len(input.Sent) || !slices.EqualFunc(start, input.Sent[:len(start)], same) {
+		return commit, nil, fault.New(fault.LedgerAhead, "the ledger in %s is at %s, where another run has taken it", input.URL, commit)
 	}
-	return at, append([]loop.Event{}, since...), nil
+	return commit, append([]loop.Event{}, start...), nil
 }
 
 // same reports whether two events are the same. The ledger may have completed one of them.

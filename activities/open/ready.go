@@ -33,8 +33,8 @@ type Readiness struct {
 // Unready is one thing that keeps a loop from starting. Check is the part of the spec that it is about.
 type Unready struct{ Check, What, Do string }
 
-func (r *Readiness) problem(check, what, do string) {
-	r.Problems = append(r.Problems, Unready{check, what, do})
+func (r *Readiness) problem(check, text, do string) {
+	r.Problems = append(r.Problems, Unready{check, text, do})
 }
 
 func (r *Readiness) note(format string, args ...any) {
@@ -46,14 +46,14 @@ func (r *Readiness) err() error {
 	if len(r.Problems) == 0 {
 		return nil
 	}
-	var what, do []string
+	var texts, do []string
 	for _, p := range r.Problems {
-		what = append(what, p.What)
+		texts = append(texts, p.What)
 		if !slices.Contains(do, p.Do) {
 			do = append(do, p.Do)
 		}
 	}
-	return workspace.Refuse(fault.New(fault.PreconditionFailed, "%s", strings.Join(what, "; ")).Advise(strings.Join(do, " ")))
+	return workspace.Refuse(fault.New(fault.PreconditionFailed, "%s", strings.Join(texts, "; ")).Advise(strings.Join(do, " ")))
 }
 
 // Ready checks, before anything is measured, that this host has what the commands and agents of a spec need: programs on
@@ -216,11 +216,11 @@ func CommandsOf(s spec.Spec) ([]Checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []Checked{{"verify", s.Verify.Command}, {"guard", s.Guard.Command}, {"check", s.Check.Command}}
+	items := []Checked{{"verify", s.Verify.Command}, {"guard", s.Guard.Command}, {"check", s.Check.Command}}
 	if k.Tests && s.TestRequired() {
-		all = append(all, Checked{"test", s.Test.Command})
+		items = append(items, Checked{"test", s.Test.Command})
 	}
-	return all, nil
+	return items, nil
 }
 
 // unhide is the advice for a program that is not in the sandbox.
@@ -293,7 +293,7 @@ func (c *readinessCheck) checkAgent(ctx context.Context, name string, a spec.Age
 		}
 		return nil
 	}
-	known, ok := agents.Lookup(filepath.Base(name))
+	earlier, ok := agents.Lookup(filepath.Base(name))
 	if !ok || name == agents.Command {
 		outside, err := hidden(ctx, c.ws, env, c.ws.Sandbox.Agents, []string{name}, a.Command.Args()...)
 		if len(outside) > 0 {
@@ -305,8 +305,8 @@ func (c *readinessCheck) checkAgent(ctx context.Context, name string, a spec.Age
 		return nil
 	}
 
-	w := c.work("version of " + known.Name)
-	w.Agents = []string{known.Name}
+	w := c.work("version of " + earlier.Name)
+	w.Agents = []string{earlier.Name}
 	outcome, err := beside(ctx, w, env, path, "--version")
 	if err != nil || outcome.OK() || ctx.Err() != nil {
 		return err

@@ -30,14 +30,14 @@ import (
 // resume continues a loop whose run is lost (because of another engine or another host) in this run, from the ledger
 // commit in.Ledger. That must be the head of the ledger on this host, or, if this host does not have it, in the
 // repository. The branch is set back to the head that the ledger has.
-func (a *Opener) resume(ctx context.Context, in api.Open) (api.Opened, error) {
+func (a *Opener) resume(ctx context.Context, input api.Open) (api.Opened, error) {
 	a.Registering.Lock()
 	defer a.Registering.Unlock()
-	ws, err := a.Adopted(ctx, RequestOf(a.Machine, in))
+	ws, err := a.Adopted(ctx, RequestOf(a.Machine, input))
 	if err != nil {
 		return api.Opened{}, err
 	}
-	state, err := ws.Book.State(ctx, in.Ledger)
+	state, err := ws.Book.State(ctx, input.Ledger)
 	if err != nil {
 		return api.Opened{}, err
 	}
@@ -45,9 +45,9 @@ func (a *Opener) resume(ctx context.Context, in api.Open) (api.Opened, error) {
 		return api.Opened{}, workspace.Refuse(fault.New(fault.PreconditionFailed, "the loop of this ledger has ended (%s)", state.Status).
 			Advise("Start another loop: it begins where the repository is now."))
 	}
-	contract, err := ws.Book.Contract(ctx, in.Ledger)
-	if err == nil && !in.Moved {
-		err = sameTerms(contract, in.Spec)
+	contract, err := ws.Book.Contract(ctx, input.Ledger)
+	if err == nil && !input.Moved {
+		err = sameTerms(contract, input.Spec)
 	}
 	if err != nil {
 		return api.Opened{}, err
@@ -66,14 +66,14 @@ func (a *Opener) resume(ctx context.Context, in api.Open) (api.Opened, error) {
 			a.Logger.Warn("the branch in the repository can't be set to what the ledger has", "loop", ws.Loop, "error", err)
 		}
 	}
-	if err := a.TakenUp(ws, in.FirstRun); err != nil {
+	if err := a.TakenUp(ws, input.FirstRun); err != nil {
 		return api.Opened{}, err
 	}
 	out, err := opened(ctx, ws, state.Base)
 	if err != nil {
 		return out, err
 	}
-	if err := midway(ctx, ws, in.Ledger, state, &out); err != nil {
+	if err := midway(ctx, ws, input.Ledger, state, &out); err != nil {
 		return api.Opened{}, err
 	}
 	out.State, out.Terms = &state, api.Terms{Contract: state.Contract.Hash, Sealed: state.Contract.Sealed}

@@ -67,12 +67,12 @@ func recall(ctx context.Context, ws *workspace.Workspace, s spec.Spec, contract 
 }
 
 // Amend draws up the contract that the loop would have with another spec. An event makes it the loop's, once approved.
-func (a *Opener) Amend(ctx context.Context, in api.Amend) (api.Terms, error) {
-	ws, err := a.Workspace(ctx, in.Ref)
+func (a *Opener) Amend(ctx context.Context, input api.Amend) (api.Terms, error) {
+	ws, err := a.Workspace(ctx, input.Ref)
 	if err != nil {
 		return api.Terms{}, err
 	}
-	d, err := contract.Draw(ctx, ws, in.Spec, in.Base)
+	d, err := contract.Draw(ctx, ws, input.Spec, input.Base)
 	return d.Terms(), err
 }
 

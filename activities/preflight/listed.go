@@ -48,16 +48,16 @@ func (f *Findings) listed(ctx context.Context, ws *workspace.Workspace, s spec.S
 			return err
 		}
 		words := strings.FieldsFunc(string(printed), func(c rune) bool { return strings.ContainsRune(" \t\r\n\"',", c) })
-		in := []string{"", l.Dir}
+		dirs := []string{"", l.Dir}
 		for _, word := range words { // playwright prints the folder first, and names its files relative to it
-			if dir, is := strings.CutPrefix(word, ws.Judge.Dir+"/"); is && folders[dir] && !slices.Contains(in, dir) {
-				in = append(in, dir)
+			if dir, ok := strings.CutPrefix(word, ws.Judge.Dir+"/"); ok && folders[dir] && !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
 			}
 		}
 		for _, word := range words {
 			name, _, _ := strings.Cut(word, ":") // pytest prints a.py::test_b, or a.py: 1 with -q twice
 			name = strings.TrimPrefix(name, ws.Judge.Dir+"/")
-			for _, dir := range in {
+			for _, dir := range dirs {
 				if name := path.Join(dir, name); open[name] {
 					found, open[name] = append(found, name), false
 				}

@@ -95,7 +95,7 @@ func findings(ctx context.Context, h home.Home, id string, s spec.Spec, tell fun
 		a.Closed = []int{workspace.StockPort, workspace.StockUI} // the engine's ports, unless they are taken
 	}
 	defer a.Stop()
-	in := api.Open{Loop: id, FirstRun: "validate-" + filepath.Base(dir), Spec: s}
+	input := api.Open{Loop: id, FirstRun: "validate-" + filepath.Base(dir), Spec: s}
 
 	tell("repository")
 	var source userrepo.Source
@@ -117,7 +117,7 @@ func findings(ctx context.Context, h home.Home, id string, s spec.Spec, tell fun
 	if source.Head == "" {
 		return out, nil
 	}
-	record, err := open.Enroll(a.Machine, open.RequestOf(a.Machine, in), repo, source)
+	record, err := open.Enroll(a.Machine, open.RequestOf(a.Machine, input), repo, source)
 	if err != nil {
 		return out, err
 	}
@@ -184,7 +184,7 @@ func findings(ctx context.Context, h home.Home, id string, s spec.Spec, tell fun
 	if !measures || len(ready.Problems) > 0 { // what is measured without them would have to be measured again
 		return out, nil
 	}
-	if err := dryRuns(ctx, ws, in, d, &out, tell); err != nil || len(out.Problems) > 0 {
+	if err := dryRuns(ctx, ws, input, d, &out, tell); err != nil || len(out.Problems) > 0 {
 		return out, err
 	}
 	if err := out.listed(ctx, ws, s, d, tell); err != nil {
@@ -208,19 +208,19 @@ func inTime(key, command string, r api.Outcome) string {
 // it runs on the unchanged code, and for its check. A report that the spec names is meant to be left.
 func (f *Findings) leaves(k kind.Kind, s *spec.Spec, name string, r api.Outcome) {
 	reports := append(s.GuardReports(), s.TestReports()...)
-	known := func(left string) bool {
+	isKnown := func(left string) bool {
 		return slices.Contains(f.Leftovers, left) || spec.MatchAny(reports, left)
 	}
-	left := slices.DeleteFunc(slices.Clone(r.Leftovers), known)
+	left := slices.DeleteFunc(slices.Clone(r.Leftovers), isKnown)
 	if len(left) == 0 {
 		return
 	}
 	f.Leftovers = append(f.Leftovers, left...)
-	says := "pawl leaves these files out of every change. Add them to .gitignore to keep them out of your own commits too"
+	note := "pawl leaves these files out of every change. Add them to .gitignore to keep them out of your own commits too"
 	if k.Mends && name == "verify" {
-		says = "If an agent runs the command, these files become part of its change: add them to .gitignore"
+		note = "If an agent runs the command, these files become part of its change: add them to .gitignore"
 	}
-	f.Notes = append(f.Notes, fmt.Sprintf("the %s command leaves files behind that git does not ignore (%s). %s", name, git.QuoteSome(left), says))
+	f.Notes = append(f.Notes, fmt.Sprintf("the %s command leaves files behind that git does not ignore (%s). %s", name, git.QuoteSome(left), note))
 }
 
 // altered adds the problem of a command that changes tracked files of the code that it judges.
@@ -228,8 +228,8 @@ func (f *Findings) altered(key, command string, r api.Outcome) {
 	f.problem(key, fmt.Sprintf("the %s command changes files of the unchanged code (%s): `%s`", key, strings.Join(r.Altered, ", "), command), rules.AlteredAdvice(key, r.Altered))
 }
 
-func (f *Findings) problem(check, what, do string) {
-	f.Problems = append(f.Problems, Problem{Check: check, What: what, Do: do})
+func (f *Findings) problem(check, text, do string) {
+	f.Problems = append(f.Problems, Problem{Check: check, What: text, Do: do})
 }
 
 // unmet adds a problem for a precondition that does not hold. It returns any other error.

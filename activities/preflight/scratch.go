@@ -30,25 +30,25 @@ func shortName(dir string) string {
 // scratch makes a folder under $PAWL_HOME and returns a function that removes it. It also removes folders of
 // processes that died, whose locks nobody holds.
 func scratch(h home.Home) (dir string, discard func(), err error) {
-	under := filepath.Join(h.Dir, scratchFolder)
-	if err := os.MkdirAll(dirfd.At(under), 0o700); err != nil {
+	folder := filepath.Join(h.Dir, scratchFolder)
+	if err := os.MkdirAll(dirfd.At(folder), 0o700); err != nil {
 		return "", nil, home.Unusable("making a folder to validate in", err)
 	}
-	old, err := os.ReadDir(dirfd.At(under))
+	old, err := os.ReadDir(dirfd.At(folder))
 	if err != nil {
 		return "", nil, home.Unusable("looking for what dead ones left to validate in", err)
 	}
 	for _, e := range old {
-		name, is := strings.CutSuffix(e.Name(), ".lock")
-		if !is {
+		name, ok := strings.CutSuffix(e.Name(), ".lock")
+		if !ok {
 			continue
 		}
-		if lock, err := durable.TryLock(filepath.Join(under, e.Name())); err == nil {
-			removeScratch(filepath.Join(under, name), lock)
+		if lock, err := durable.TryLock(filepath.Join(folder, e.Name())); err == nil {
+			removeScratch(filepath.Join(folder, name), lock)
 		}
 	}
 	for tries := 0; ; tries++ {
-		dir = filepath.Join(under, strings.ToLower(rand.Text()[:scratchName]))
+		dir = filepath.Join(folder, strings.ToLower(rand.Text()[:scratchName]))
 		lock, err := durable.TryLock(dir + ".lock")
 		if err == nil {
 			err = os.Mkdir(dirfd.At(dir), 0o700)

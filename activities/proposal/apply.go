@@ -30,30 +30,30 @@ import (
 )
 
 // Apply applies an approved proposal to the user's branch.
-func (a *Proposals) Apply(ctx context.Context, in api.Apply) (api.Applied, error) {
-	out, err := a.ApplyHere(ctx, in)
-	return out, workspace.Refusal(fault.About(fault.Loop(in.Loop), err))
+func (a *Proposals) Apply(ctx context.Context, input api.Apply) (api.Applied, error) {
+	out, err := a.ApplyHere(ctx, input)
+	return out, workspace.Refusal(fault.About(fault.Loop(input.Loop), err))
 }
 
 // ApplyHere is Apply for a caller on the loop's host. A person's mistake is a *fault.Error.
-func (a *Proposals) ApplyHere(ctx context.Context, in api.Apply) (api.Applied, error) {
-	if !slices.Contains(api.Ways, in.How) {
-		return api.Applied{}, fault.New(fault.InvalidMessage, "a proposal is applied by %s, not %q", strings.Join(api.Ways, ", "), loop.Clip(in.How, 40))
+func (a *Proposals) ApplyHere(ctx context.Context, input api.Apply) (api.Applied, error) {
+	if !slices.Contains(api.Ways, input.How) {
+		return api.Applied{}, fault.New(fault.InvalidMessage, "a proposal is applied by %s, not %q", strings.Join(api.Ways, ", "), loop.Clip(input.How, 40))
 	}
-	if in.Running != nil { // the running loop records the result itself
-		return a.applyRunning(ctx, in)
+	if input.Running != nil { // the running loop records the result itself
+		return a.applyRunning(ctx, input)
 	}
-	ws, head, s, err := a.ending(ctx, in)
+	ws, head, s, err := a.ending(ctx, input)
 	if err != nil {
 		return api.Applied{}, err
 	}
-	out, err := apply(ctx, ws, head, s, in)
+	out, err := apply(ctx, ws, head, s, input)
 	if err != nil {
 		return api.Applied{}, err
 	}
-	event := loop.Event{Type: loop.ProposalApplied, Time: in.Time, By: loop.Clip(in.By, 200), How: in.How, Proposal: out.Proposal, Commit: out.Commit}
+	event := loop.Event{Type: loop.ProposalApplied, Time: input.Time, By: loop.Clip(input.By, 200), How: input.How, Proposal: out.Proposal, Commit: out.Commit}
 	if out.Moved != nil {
-		event = loop.Event{Type: loop.ProposalMade, Time: in.Time, Proposal: out.Moved, Head: out.Moved.Head,
+		event = loop.Event{Type: loop.ProposalMade, Time: input.Time, Proposal: out.Moved, Head: out.Moved.Head,
 			Reason: out.MovedReason(s.Proposal.Hash[:16])}
 	}
 	if out.Already && s.Proposal.State == rules.Applied {
@@ -68,26 +68,26 @@ func (a *Proposals) ApplyHere(ctx context.Context, in api.Apply) (api.Applied, e
 }
 
 // applyRunning applies the proposal of a loop that has not ended.
-func (a *Proposals) applyRunning(ctx context.Context, in api.Apply) (api.Applied, error) {
-	r, ok := a.FindRecord(in.Loop)
+func (a *Proposals) applyRunning(ctx context.Context, input api.Apply) (api.Applied, error) {
+	r, ok := a.FindRecord(input.Loop)
 	if !ok {
-		return api.Applied{}, a.NoRecord(in.Loop)
+		return api.Applied{}, a.NoRecord(input.Loop)
 	}
 	ws, err := a.Workspace(ctx, r.Ref)
 	if err != nil {
 		return api.Applied{}, err
 	}
-	s, err := ws.Book.State(ctx, in.Running.Ledger)
+	s, err := ws.Book.State(ctx, input.Running.Ledger)
 	if err != nil {
 		return api.Applied{}, err
 	}
-	s.Proposal = &in.Running.Proposal
+	s.Proposal = &input.Running.Proposal
 	if len(s.Kept) == 0 { // a delivery records its change after it was applied
 		if s.Kept, err = settled(ctx, ws, s.Proposal.Base, s.Proposal.Head); err != nil {
 			return api.Applied{}, fmt.Errorf("reading the loop's changes: %w", err)
 		}
 	}
-	return apply(ctx, ws, in.Running.Ledger, s, in)
+	return apply(ctx, ws, input.Running.Ledger, s, input)
 }
 
 // application is a proposal that is being applied to the user's branch.
@@ -103,18 +103,18 @@ type application struct {
 }
 
 // from returns the hash of the diff from the proposal's base to a commit.
-func (x *application) from(ctx context.Context, to string) (string, error) {
-	d, err := x.Objects.Proposal(ctx, "", x.proposal.Base, to)
+func (x *application) from(ctx context.Context, target string) (string, error) {
+	d, err := x.Objects.Proposal(ctx, "", x.proposal.Base, target)
 	return d.Hash, err
 }
 
 // apply applies the proposal as in says, or finds that this was done. It records nothing.
-func apply(ctx context.Context, ws *workspace.Workspace, head string, s loop.State, in api.Apply) (api.Applied, error) {
-	if err := rules.MayApply(s.Proposal, in.Hash); err != nil {
+func apply(ctx context.Context, ws *workspace.Workspace, head string, s loop.State, input api.Apply) (api.Applied, error) {
+	if err := rules.MayApply(s.Proposal, input.Hash); err != nil {
 		return api.Applied{}, err
 	}
-	x := &application{Workspace: ws, in: in, state: s, proposal: *s.Proposal}
-	out := api.Applied{Loop: in.Loop, Hash: in.Hash, How: in.How, Proposal: &x.proposal}
+	x := &application{Workspace: ws, in: input, state: s, proposal: *s.Proposal}
+	out := api.Applied{Loop: input.Loop, Hash: input.Hash, How: input.How, Proposal: &x.proposal}
 	d, err := ws.Objects.Proposal(ctx, x.proposal.Preface(), x.proposal.Base, x.proposal.Head)
 	if err == nil {
 		x.change, err = x.from(ctx, x.proposal.Head)
@@ -124,9 +124,9 @@ func apply(ctx context.Context, ws *workspace.Workspace, head string, s loop.Sta
 	}
 	if d.Hash != x.proposal.Hash {
 		return out, fault.New(fault.HashMismatch, "the proposal %s does not have that hash any more (%s)", x.proposal.Hash[:16], d.Hash[:16]).
-			Advise("Another program changed the store: see `pawl log " + in.Loop + " --verify`.")
+			Advise("Another program changed the store: see `pawl log " + input.Loop + " --verify`.")
 	}
-	if in.How == api.Patch {
+	if input.How == api.Patch {
 		out.Patch, err = x.writePatch(ctx)
 		return out, err
 	}
@@ -272,8 +272,8 @@ func (x *application) check(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("looking at %s again: %w", x.branch, err)
 	}
-	is, err := x.from(ctx, now)
-	if err == nil && is != x.change {
+	current, err := x.from(ctx, now)
+	if err == nil && current != x.change {
 		err = fmt.Errorf("%s differs from %s by more than the proposal %s: it has been moved meanwhile", x.branch, x.proposal.Base, x.proposal.Hash[:16])
 	}
 	return err
@@ -286,11 +286,11 @@ func (x *application) landed(ctx context.Context, tip string) (string, error) {
 		if commit == "" {
 			continue
 		}
-		in, err := x.Objects.Contains(ctx, tip, commit)
+		ok, err := x.Objects.Contains(ctx, tip, commit)
 		if err != nil {
 			return "", err
 		}
-		if in {
+		if ok {
 			return commit, nil
 		}
 	}
@@ -374,10 +374,10 @@ func (x *application) checkScope(ctx context.Context, tip, tree string) error {
 }
 
 // paths returns the paths that differ between two commits.
-func (x *application) paths(ctx context.Context, from, to string) (paths []string, err error) {
-	files, err := x.Objects.Changes(ctx, from, to)
+func (x *application) paths(ctx context.Context, source, target string) (paths []string, err error) {
+	files, err := x.Objects.Changes(ctx, source, target)
 	if err != nil {
-		return nil, fmt.Errorf("comparing %s with %s: %w", from, to, err)
+		return nil, fmt.Errorf("comparing %s with %s: %w", source, target, err)
 	}
 	for _, f := range files {
 		paths = append(paths, f.Path)
@@ -390,12 +390,12 @@ func (x *application) paths(ctx context.Context, from, to string) (paths []strin
 
 // rewritten says what of pawl still reaches the commits that the branch no longer has.
 func (x *application) rewritten(ctx context.Context, tip string) (*api.Rewritten, error) {
-	gone, err := x.Objects.Gone(ctx, x.proposal.Base, tip)
+	missing, err := x.Objects.Gone(ctx, x.proposal.Base, tip)
 	if err != nil {
 		return nil, err
 	}
 	out := &api.Rewritten{Base: x.proposal.Base}
-	if out.Refs, err = userrepo.RefsTo(ctx, x.Objects, x.repo, gone); err != nil {
+	if out.Refs, err = userrepo.RefsTo(ctx, x.Objects, x.repo, missing); err != nil {
 		return nil, fmt.Errorf("looking for refs to what was removed: %w", err)
 	}
 	records, err := hostrecord.List(x.Machine.Home)
@@ -420,17 +420,17 @@ func (x *application) propose(ctx context.Context, tip, tree string) (*loop.Prop
 	if err != nil {
 		return nil, err
 	}
-	at, err := x.Objects.Ref(ctx, x.Branch)
+	commit, err := x.Objects.Ref(ctx, x.Branch)
 	if err != nil {
 		return nil, err
 	}
-	from := x.proposal.Head
-	if c, err := x.Objects.ReadCommit(ctx, at); err == nil && len(c.Parents) == 2 && c.Parents[0] == from { // an earlier attempt was cut off
-		if from = at; c.Parents[1] == tip && c.Tree == tree {
-			head = at
+	source := x.proposal.Head
+	if c, err := x.Objects.ReadCommit(ctx, commit); err == nil && len(c.Parents) == 2 && c.Parents[0] == source { // an earlier attempt was cut off
+		if source = commit; c.Parents[1] == tip && c.Tree == tree {
+			head = commit
 		}
 	}
-	if err := x.Objects.SetRef(ctx, x.Branch, head, from); err != nil {
+	if err := x.Objects.SetRef(ctx, x.Branch, head, source); err != nil {
 		return nil, record.Fenced(ctx, x.Workspace, err, "moving the loop's branch")
 	}
 	crashpoint.At("apply.renewed")
@@ -464,9 +464,9 @@ func (x *application) writePatch(ctx context.Context) (string, error) {
 
 // mail returns the header of a patch: author, date and message of the commit that it makes.
 func (x *application) mail(head git.Commit) string {
-	by := mail.Address{Name: x.Name, Address: x.Email}
+	author := mail.Address{Name: x.Name, Address: x.Email}
 	return fmt.Sprintf("From %s Mon Sep 17 00:00:00 2001\nFrom: %s\nDate: %s\nSubject: [PATCH] %s\nMIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit%s\n\nPawl-Loop: %s\nPawl-Proposal: %s\n---\n\n",
-		head.ID, by.String(), head.Time.Format(time.RFC1123Z), subject(x.state), strings.TrimRight(kept(x.state), "\n"), x.Loop, x.proposal.Hash)
+		head.ID, author.String(), head.Time.Format(time.RFC1123Z), subject(x.state), strings.TrimRight(kept(x.state), "\n"), x.Loop, x.proposal.Hash)
 }
 
 // asFault turns an obstacle in the user's repository into a fault.
@@ -506,11 +506,11 @@ func subject(s loop.State) string {
 		line, _, _ := strings.Cut(strings.TrimLeft(strings.TrimSpace(s.Goal), "# "), "\n")
 		return loop.Clip(metric.Description(line), longestSubject)
 	}
-	more := ""
+	suffix := ""
 	if n := len(s.Kept) - 1; n > 0 {
-		more = fmt.Sprintf(" (and %d more)", n)
+		suffix = fmt.Sprintf(" (and %d more)", n)
 	}
-	return loop.Clip(metric.Description(s.Kept[0].Description), longestSubject-len(more)) + more
+	return loop.Clip(metric.Description(s.Kept[0].Description), longestSubject-len(suffix)) + suffix
 }
 
 // longestSubject is how long the first line of a commit message is at most.

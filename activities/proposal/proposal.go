@@ -28,18 +28,18 @@ import (
 type Proposals struct{ *workspace.Workspaces }
 
 // Propose makes the proposal and records it.
-func (a *Proposals) Propose(ctx context.Context, in api.Propose) (api.Appended, error) {
-	ws, err := a.Workspace(ctx, in.Ref)
+func (a *Proposals) Propose(ctx context.Context, input api.Propose) (api.Appended, error) {
+	ws, err := a.Workspace(ctx, input.Ref)
 	if err != nil {
 		return api.Appended{}, err
 	}
-	proposal, err := record.Propose(ctx, ws, in.Base, in.Head, in.Anew, in.Events)
+	proposal, err := record.Propose(ctx, ws, input.Base, input.Head, input.Anew, input.Events)
 	if err != nil {
 		return api.Appended{}, err
 	}
-	out, err := record.AppendAndWait(ctx, ws, in.Entry, false)
-	if out.Proposal = proposal; err == nil && proposal != nil && !in.Anew {
-		if err := cleanBranch(ctx, ws, in.Base, in.Head); err != nil && ctx.Err() == nil { // nothing depends on that branch
+	out, err := record.AppendAndWait(ctx, ws, input.Entry, false)
+	if out.Proposal = proposal; err == nil && proposal != nil && !input.Anew {
+		if err := cleanBranch(ctx, ws, input.Base, input.Head); err != nil && ctx.Err() == nil { // nothing depends on that branch
 			a.Logger.Warn("there is no branch of the kept changes alone", "loop", ws.Loop, "error", err)
 		}
 	}
@@ -47,51 +47,51 @@ func (a *Proposals) Propose(ctx context.Context, in api.Propose) (api.Appended, 
 }
 
 // Review records a person's decision about the proposal of a loop that has ended (E3).
-func (a *Proposals) Review(ctx context.Context, in api.Review) (api.Reviewed, error) {
-	out, err := a.ReviewHere(ctx, in)
-	return out, workspace.Refusal(fault.About(fault.Loop(in.Loop), err))
+func (a *Proposals) Review(ctx context.Context, input api.Review) (api.Reviewed, error) {
+	out, err := a.ReviewHere(ctx, input)
+	return out, workspace.Refusal(fault.About(fault.Loop(input.Loop), err))
 }
 
 // ReviewHere is Review for a caller on the loop's host. A person's mistake is a *fault.Error.
-func (a *Proposals) ReviewHere(ctx context.Context, in api.Review) (api.Reviewed, error) {
+func (a *Proposals) ReviewHere(ctx context.Context, input api.Review) (api.Reviewed, error) {
 	types := map[string]loop.Type{loop.MessageApprove: loop.ProposalApproved, loop.MessageReject: loop.ProposalRejected}
-	if types[in.Answer] == "" {
-		return api.Reviewed{}, fault.New(fault.InvalidMessage, "a review is approve or reject, not %q", loop.Clip(in.Answer, 40))
+	if types[input.Answer] == "" {
+		return api.Reviewed{}, fault.New(fault.InvalidMessage, "a review is approve or reject, not %q", loop.Clip(input.Answer, 40))
 	}
-	ws, head, s, err := a.ended(ctx, in.Loop)
+	ws, head, s, err := a.ended(ctx, input.Loop)
 	if err != nil {
 		return api.Reviewed{}, err
 	}
-	state, err := rules.Review(s.Proposal, in.Hash, in.Answer == loop.MessageApprove)
+	state, err := rules.Review(s.Proposal, input.Hash, input.Answer == loop.MessageApprove)
 	if err != nil {
-		return api.Reviewed{}, rules.Refused(err, s.Given, in.Answer, "", "", in.Hash)
+		return api.Reviewed{}, rules.Refused(err, s.Given, input.Answer, "", "", input.Hash)
 	}
 	proposal := *s.Proposal
 	if state == proposal.State {
-		return api.Reviewed{Loop: in.Loop, Proposal: proposal, Already: true}, nil
+		return api.Reviewed{Loop: input.Loop, Proposal: proposal, Already: true}, nil
 	}
-	proposal.State, proposal.By = state, loop.Clip(in.By, 200)
+	proposal.State, proposal.By = state, loop.Clip(input.By, 200)
 	err = addend(ctx, ws, head, s, loop.Event{
-		Type: types[in.Answer], Time: in.Time, By: proposal.By, Note: loop.Clip(in.Note, 1000), Proposal: &proposal,
+		Type: types[input.Answer], Time: input.Time, By: proposal.By, Note: loop.Clip(input.Note, 1000), Proposal: &proposal,
 	})
 	if err == nil {
 		_, err = ws.Push(ctx)
 	}
-	return api.Reviewed{Loop: in.Loop, Proposal: proposal}, err
+	return api.Reviewed{Loop: input.Loop, Proposal: proposal}, err
 }
 
 // Find returns the queue of the host that has a loop's store: this host, else the one that the loop itself names.
-func (a *Proposals) Find(ctx context.Context, in api.Find) (api.Found, error) {
-	if _, here := a.FindRecord(in.Loop); here {
+func (a *Proposals) Find(ctx context.Context, input api.Find) (api.Found, error) {
+	if _, ok := a.FindRecord(input.Loop); ok {
 		return api.Found{Queue: api.HostQueue(a.Host)}, nil
 	}
 	var s loop.State
-	v, err := activity.GetClient(ctx).QueryWorkflow(ctx, in.Loop, "", "state")
+	v, err := activity.GetClient(ctx).QueryWorkflow(ctx, input.Loop, "", "state")
 	if err == nil {
 		err = v.Get(&s)
 	}
 	if err != nil || s.Host == "" {
-		return api.Found{}, workspace.Refuse(fault.New(fault.LoopNotFound, "no host is known that has the loop %s", in.Loop))
+		return api.Found{}, workspace.Refuse(fault.New(fault.LoopNotFound, "no host is known that has the loop %s", input.Loop))
 	}
 	return api.Found{Queue: api.HostQueue(s.Host)}, nil
 }
@@ -104,14 +104,14 @@ const (
 
 // ending is ended for a loop that may be about to end: an approval is known before the end that follows from it is
 // recorded. It refuses a proposal that still waits for a decision.
-func (a *Proposals) ending(ctx context.Context, in api.Apply) (*workspace.Workspace, string, loop.State, error) {
+func (a *Proposals) ending(ctx context.Context, input api.Apply) (*workspace.Workspace, string, loop.State, error) {
 	for began := time.Now(); ; {
-		ws, head, s, err := a.ended(ctx, in.Loop)
+		ws, head, s, err := a.ended(ctx, input.Loop)
 		if err == nil || s.Status.Ended() || s.Proposal == nil {
 			return ws, head, s, err
 		}
 		if time.Since(began) > endsWithin {
-			return ws, head, s, cmp.Or(rules.MayApply(s.Proposal, in.Hash), err)
+			return ws, head, s, cmp.Or(rules.MayApply(s.Proposal, input.Hash), err)
 		}
 		select {
 		case <-ctx.Done():
@@ -180,12 +180,12 @@ var iterated = lazyregexp.New(`^loop\(iter-\d+\): `)
 // branch there has everything that was tried.
 func cleanBranch(ctx context.Context, ws *workspace.Workspace, base, head string) error {
 	ref := hostrecord.CleanBranch(ws.Branch)
-	before, err := ws.Objects.Ref(ctx, ref)
+	previous, err := ws.Objects.Ref(ctx, ref)
 	if err != nil {
 		return err
 	}
-	if before != "" { // another loop may have that name
-		if c, err := ws.Objects.ReadCommit(ctx, before); err != nil || !strings.Contains(c.Message, "\nPawl-Loop: "+ws.Loop+"\n") {
+	if previous != "" { // another loop may have that name
+		if c, err := ws.Objects.ReadCommit(ctx, previous); err != nil || !strings.Contains(c.Message, "\nPawl-Loop: "+ws.Loop+"\n") {
 			return errors.Join(err, fmt.Errorf("%s is another loop's", ref))
 		}
 	}
@@ -193,8 +193,8 @@ func cleanBranch(ctx context.Context, ws *workspace.Workspace, base, head string
 	if err != nil || tip == base {
 		return err
 	}
-	if before != tip {
-		if err := ws.Objects.SetRef(ctx, ref, tip, before); err != nil {
+	if previous != tip {
+		if err := ws.Objects.SetRef(ctx, ref, tip, previous); err != nil {
 			return err
 		}
 	}
@@ -203,7 +203,7 @@ func cleanBranch(ctx context.Context, ws *workspace.Workspace, base, head string
 		return err
 	}
 	defer repo.Close()
-	return userrepo.Move(ctx, ws.Objects, repo, ref, tip, before)
+	return userrepo.Move(ctx, ws.Objects, repo, ref, tip, previous)
 }
 
 // keptLine makes the kept changes from base to head a line of commits, and returns the last one; base if there are none.

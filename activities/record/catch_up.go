@@ -26,44 +26,44 @@ func CatchUp(ctx context.Context, ws *workspace.Workspace) error {
 	if err != nil {
 		return PlainFault(userrepo.Unreached(ws.Repo, err))
 	}
-	at := refs[ws.Ledger]
-	if at == "" || at == head {
+	commit := refs[ws.Ledger]
+	if commit == "" || commit == head {
 		return nil
 	}
-	if in, err := ws.DescendsFrom(ctx, head, at); in || err != nil {
+	if ok, err := ws.DescendsFrom(ctx, head, commit); ok || err != nil {
 		return err
 	}
-	if at, err = userrepo.FetchLedger(ctx, ws.Objects, repo, ws.Ledger); err != nil {
+	if commit, err = userrepo.FetchLedger(ctx, ws.Objects, repo, ws.Ledger); err != nil {
 		return err
 	}
-	return SetTo(ctx, ws, at)
+	return SetTo(ctx, ws, commit)
 }
 
 // SetTo sets ledger and branch of this host's copy to a ledger commit and the head of its state. What this host
 // recorded and the repository did not accept stays in the store, under refs/pawl-lost.
 func SetTo(ctx context.Context, ws *workspace.Workspace, head string) error {
-	to := map[string]string{ws.Ledger: head}
+	targets := map[string]string{ws.Ledger: head}
 	if ws.Branch != "" {
 		s, err := ws.Book.State(ctx, head)
 		if err != nil {
 			return err
 		}
-		to[ws.Branch] = s.Head
+		targets[ws.Branch] = s.Head
 	}
 	old, err := ws.Objects.Ref(ctx, ws.Ledger)
 	if err == nil && old != "" {
-		var in bool
-		if in, err = ws.DescendsFrom(ctx, head, old); err == nil && !in {
+		var ok bool
+		if ok, err = ws.DescendsFrom(ctx, head, old); err == nil && !ok {
 			err = ws.Objects.SetRef(ctx, "refs/pawl-lost/"+old, old, "")
 		}
 	}
 	if err != nil {
 		return err
 	}
-	for ref, to := range to {
-		at, err := ws.Objects.Ref(ctx, ref)
-		if err == nil && at != to {
-			err = ws.Objects.SetRef(ctx, ref, to, at)
+	for ref, target := range targets {
+		commit, err := ws.Objects.Ref(ctx, ref)
+		if err == nil && commit != target {
+			err = ws.Objects.SetRef(ctx, ref, target, commit)
 		}
 		if err != nil {
 			return fmt.Errorf("setting %s to what the repository has: %w", ref, err)
@@ -78,9 +78,9 @@ func PlainFault(err error) error {
 	if len(failed) == 0 {
 		return err
 	}
-	var what, do []string
+	var texts, do []string
 	for _, pre := range failed {
-		what, do = append(what, pre.What), append(do, pre.Do)
+		texts, do = append(texts, pre.What), append(do, pre.Do)
 	}
-	return fault.New(fault.PreconditionFailed, "%s", strings.Join(what, "; ")).Advise(strings.Join(do, "\n"))
+	return fault.New(fault.PreconditionFailed, "%s", strings.Join(texts, "; ")).Advise(strings.Join(do, "\n"))
 }

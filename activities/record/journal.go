@@ -30,39 +30,39 @@ import (
 type Recorder struct{ *workspace.Workspaces }
 
 // Settle keeps the branch as it is or reverts its tip, and appends to the ledger, in one transaction.
-func (a *Recorder) Settle(ctx context.Context, in api.Settle) (api.Appended, error) {
-	ws, err := a.Workspace(ctx, in.Ref)
+func (a *Recorder) Settle(ctx context.Context, input api.Settle) (api.Appended, error) {
+	ws, err := a.Workspace(ctx, input.Ref)
 	if err != nil {
 		return api.Appended{}, err
 	}
 	crashpoint.At("settle.before")
 	tx := store.Tx{}
-	if in.Revert != nil {
+	if input.Revert != nil {
 		ws.Leave(ws.Desk)
 		tx.Revert = &store.RevertInput{
-			Commit: in.Revert.Commit, Branch: ws.Branch, Author: ws.Author(), Time: TimeOf(in.Events),
+			Commit: input.Revert.Commit, Branch: ws.Branch, Author: ws.Author(), Time: TimeOf(input.Events),
 			Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: ws.Loop}},
 		}
-		if in.Revert.GoOn {
-			tx.Revert.GoOn = in.Revert.Parent
+		if input.Revert.GoOn {
+			tx.Revert.GoOn = input.Revert.Parent
 		}
 	}
-	out, err := Append(ctx, ws, in.Entry, in.Push, tx, "")
+	out, err := Append(ctx, ws, input.Entry, input.Push, tx, "")
 	if err != nil {
 		return api.Appended{}, err
 	}
-	if r := in.Revert; r != nil {
+	if r := input.Revert; r != nil {
 		ws.Alike(out.Head, r.Parent)
 		if !r.KeepDesk {
 			ws.RestoreAhead(ws.Desk, out.Head)
 		}
 	}
 	crashpoint.At("settle.appended")
-	if err := ws.JudgedCaches(in.Revert == nil); err != nil {
+	if err := ws.JudgedCaches(input.Revert == nil); err != nil {
 		ws.Machine.Logger.Warn("what the judgement left in caches is not kept", "loop", ws.Loop, "error", err)
 	}
 	ws.FurnishAhead(ws.Desk)
-	if in.Push && !ws.Remote { // with a URL it was pushed with the append
+	if input.Push && !ws.Remote { // with a URL it was pushed with the append
 		ws.PushSoon(true)
 	}
 	out.PushRefused, out.Stop = ws.PopRefusal(), ws.LoopStop()
@@ -72,25 +72,25 @@ func (a *Recorder) Settle(ctx context.Context, in api.Settle) (api.Appended, err
 
 // Record appends what happens between iterations and pushes, because a person is about to look. The loop gives up its
 // processes, and with Park its trees.
-func (a *Recorder) Record(ctx context.Context, in api.Record) (api.Appended, error) {
-	ws, err := a.Workspace(ctx, in.Ref)
+func (a *Recorder) Record(ctx context.Context, input api.Record) (api.Appended, error) {
+	ws, err := a.Workspace(ctx, input.Ref)
 	if err != nil {
 		return api.Appended{}, err
 	}
-	if in.Working {
+	if input.Working {
 		crashpoint.At("record.before")
-		out, err := Append(ctx, ws, in.Entry, true, store.Tx{}, "")
+		out, err := Append(ctx, ws, input.Entry, true, store.Tx{}, "")
 		crashpoint.At("record.after")
 		out.Stop = ws.LoopStop()
 		return out, err
 	}
-	return AppendAndWait(ctx, ws, in.Entry, in.Park)
+	return AppendAndWait(ctx, ws, input.Entry, input.Park)
 }
 
 // AppendAndWait appends because a person is about to look: it pushes the ledger, and gives up the loop's processes.
-func AppendAndWait(ctx context.Context, ws *workspace.Workspace, in api.Entry, park bool) (api.Appended, error) {
+func AppendAndWait(ctx context.Context, ws *workspace.Workspace, input api.Entry, park bool) (api.Appended, error) {
 	crashpoint.At("record.before")
-	out, err := Append(ctx, ws, in, true, store.Tx{}, "")
+	out, err := Append(ctx, ws, input, true, store.Tx{}, "")
 	if err != nil {
 		return api.Appended{}, err
 	}
@@ -115,18 +115,18 @@ func AppendAndWait(ctx context.Context, ws *workspace.Workspace, in api.Entry, p
 }
 
 // Close makes the proposal, records the end, pushes for the last time and gives up the loop's processes and trees.
-func (a *Recorder) Close(ctx context.Context, in api.Close) (api.Appended, error) {
-	ws, err := a.Workspace(ctx, in.Ref)
+func (a *Recorder) Close(ctx context.Context, input api.Close) (api.Appended, error) {
+	ws, err := a.Workspace(ctx, input.Ref)
 	if err != nil {
 		return api.Appended{}, err
 	}
 	crashpoint.At("close.before")
 	ws.EndProcesses()
-	proposal, err := Propose(ctx, ws, in.Base, in.Head, in.Anew, in.Events)
+	proposal, err := Propose(ctx, ws, input.Base, input.Head, input.Anew, input.Events)
 	if err != nil {
 		return api.Appended{}, err
 	}
-	out, err := Append(ctx, ws, in.Entry, true, store.Tx{}, in.Head)
+	out, err := Append(ctx, ws, input.Entry, true, store.Tx{}, input.Head)
 	if err != nil {
 		return api.Appended{}, err
 	}
@@ -147,14 +147,14 @@ func (a *Recorder) Close(ctx context.Context, in api.Close) (api.Appended, error
 
 // Append appends to the ledger on this host and, for a loop with a URL, in the shared repository; with push also the
 // branch there. If the ledger has another head than expected, another run is ahead of this one.
-func Append(ctx context.Context, ws *workspace.Workspace, in api.Entry, push bool, tx store.Tx, head string) (api.Appended, error) {
-	out, err := write(ctx, ws, in, tx, head)
+func Append(ctx context.Context, ws *workspace.Workspace, input api.Entry, push bool, tx store.Tx, head string) (api.Appended, error) {
+	out, err := write(ctx, ws, input, tx, head)
 	if err == nil {
-		out.Mended = MendedSince(ws, in.Events)
+		out.Mended = MendedSince(ws, input.Events)
 	}
 	switch {
 	case err != nil:
-	case ws.Remote && in.Hasty:
+	case ws.Remote && input.Hasty:
 		err = ws.PublishBriefly(ctx, push)
 	case ws.Remote:
 		crashpoint.At("append.written")
@@ -166,8 +166,8 @@ func Append(ctx context.Context, ws *workspace.Workspace, in api.Entry, push boo
 }
 
 // write makes the ledger's next entry. Workflow and ledger fold the same events, so they have the same state.
-func write(ctx context.Context, ws *workspace.Workspace, in api.Entry, tx store.Tx, head string) (api.Appended, error) {
-	if in.Ledger == "" {
+func write(ctx context.Context, ws *workspace.Workspace, input api.Entry, tx store.Tx, head string) (api.Appended, error) {
+	if input.Ledger == "" {
 		if err := Rebind(ws); err != nil {
 			return api.Appended{}, err
 		}
@@ -175,7 +175,7 @@ func write(ctx context.Context, ws *workspace.Workspace, in api.Entry, tx store.
 	out := api.Appended{Head: head}
 	var page ledger.Page[loop.State]
 	var taken []loop.Event
-	left, at, err := Transact(ctx, ws, in, tx, func(left api.Entry, code string) (store.Entry, error) {
+	left, commit, err := Transact(ctx, ws, input, tx, func(left api.Entry, code string) (store.Entry, error) {
 		if tx.Revert != nil {
 			out.Head = code
 		}
@@ -205,25 +205,25 @@ func write(ctx context.Context, ws *workspace.Workspace, in api.Entry, tx store.
 		return api.Appended{}, err
 	}
 	if len(left.Events) == 0 && tx.Revert == nil {
-		return api.Appended{Ledger: at, Head: head}, nil
+		return api.Appended{Ledger: commit, Head: head}, nil
 	}
-	ws.Book.Appended(at, page)
-	NoteHeads(ws, at, page.State.Head)
+	ws.Book.Appended(commit, page)
+	NoteHeads(ws, commit, page.State.Head)
 	Observe(ctx, ws, left.Ledger, telemetry.Loop(page.State), taken)
-	out.Ledger = at
+	out.Ledger = commit
 	return out, nil
 }
 
 // Transact makes the ledger's next entry durable, together with the rest of tx. It skips events that the ledger
 // already has. left is the entry with the events that still had to be appended; at is the ledger's head afterwards.
-func Transact(ctx context.Context, ws *workspace.Workspace, in api.Entry, tx store.Tx, entry func(left api.Entry, code string) (store.Entry, error)) (left api.Entry, at string, err error) {
-	left = in
+func Transact(ctx context.Context, ws *workspace.Workspace, input api.Entry, tx store.Tx, entry func(left api.Entry, code string) (store.Entry, error)) (left api.Entry, commit string, err error) {
+	left = input
 	tx.Entry = func(code string) (store.Entry, error) { return entry(left, code) }
 	done, err := ws.Objects.Transact(ctx, tx)
-	if known, at := appended(ctx, ws, in, err); known > 0 {
-		left.Ledger, left.Events = at, in.Events[known:]
+	if seq, commit := appended(ctx, ws, input, err); seq > 0 {
+		left.Ledger, left.Events = commit, input.Events[seq:]
 		if len(left.Events) == 0 && tx.Revert == nil {
-			return left, at, nil
+			return left, commit, nil
 		}
 		done, err = ws.Objects.Transact(ctx, tx)
 	}
@@ -235,13 +235,13 @@ func Transact(ctx context.Context, ws *workspace.Workspace, in api.Entry, tx sto
 
 // appended returns how many of the events the ledger already has, and its head. A step appends some of them first,
 // and can't report that if it is cancelled. It returns zero if the ledger is ahead by anything else.
-func appended(ctx context.Context, ws *workspace.Workspace, in api.Entry, err error) (known int, at string) {
+func appended(ctx context.Context, ws *workspace.Workspace, input api.Entry, err error) (seq int, commit string) {
 	var elsewhere *store.Fenced
 	if !errors.As(err, &elsewhere) || elsewhere.Ref != ws.Ledger || elsewhere.Have == "" {
 		return 0, ""
 	}
-	have, err := ledger.Since(ctx, ws.Objects, elsewhere.Have, in.Ledger)
-	if err != nil || len(have) > len(in.Events) || !reflect.DeepEqual(have, in.Events[:len(have)]) {
+	have, err := ledger.Since(ctx, ws.Objects, elsewhere.Have, input.Ledger)
+	if err != nil || len(have) > len(input.Events) || !reflect.DeepEqual(have, input.Events[:len(have)]) {
 		return 0, ""
 	}
 	return len(have), elsewhere.Have
@@ -287,12 +287,12 @@ func TimeOf(events []loop.Event) time.Time {
 }
 
 // Propose makes the proposal if an event asks for it, and completes the event.
-func Propose(ctx context.Context, ws *workspace.Workspace, base, head string, anew bool, events []loop.Event) (*loop.Proposal, error) {
+func Propose(ctx context.Context, ws *workspace.Workspace, base, head string, renewed bool, events []loop.Event) (*loop.Proposal, error) {
 	i := slices.IndexFunc(events, func(e loop.Event) bool { return e.Type == loop.ProposalMade })
 	if i < 0 || head == base {
 		return nil, nil
 	}
-	proposal, err := ProposalOf(ctx, ws, base, head, anew)
+	proposal, err := ProposalOf(ctx, ws, base, head, renewed)
 	if err != nil || proposal.Files == 0 {
 		return nil, err
 	}
@@ -301,8 +301,8 @@ func Propose(ctx context.Context, ws *workspace.Workspace, base, head string, an
 }
 
 // ProposalOf returns the diff between two commits as a proposal. anew: the loop did not start from this base.
-func ProposalOf(ctx context.Context, ws *workspace.Workspace, base, head string, anew bool) (*loop.Proposal, error) {
-	p := loop.Proposal{Base: base, Head: head, State: rules.Open, Anew: anew}
+func ProposalOf(ctx context.Context, ws *workspace.Workspace, base, head string, renewed bool) (*loop.Proposal, error) {
+	p := loop.Proposal{Base: base, Head: head, State: rules.Open, Anew: renewed}
 	d, err := ws.Objects.Proposal(ctx, p.Preface(), base, head)
 	if err != nil {
 		return nil, fmt.Errorf("making the proposal: %w", err)

@@ -44,19 +44,19 @@ func (a *Mender) Mend(ctx context.Context, r hostrecord.Record, deep bool) (stri
 }
 
 // mendStore is Mend for a caller that knows where refs were, or what is damaged.
-func (a *Mender) mendStore(ctx context.Context, r hostrecord.Record, what string, deep bool, known map[string]string) (string, error) {
+func (a *Mender) mendStore(ctx context.Context, r hostrecord.Record, message string, deep bool, heads map[string]string) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	all, err := sharing(a.Machine, r)
+	records, err := sharing(a.Machine, r)
 	if err != nil {
 		return "", err
 	}
-	places, as := map[string]string{}, map[string]string{}
-	for _, each := range all {
-		maps.Copy(places, noted(a.Home, each))
-		for _, ref := range []string{each.Branch, each.Ledger, "refs/heads/" + each.Onto} {
+	places, names := map[string]string{}, map[string]string{}
+	for _, record := range records {
+		maps.Copy(places, noted(a.Home, record))
+		for _, ref := range []string{record.Branch, record.Ledger, "refs/heads/" + record.Onto} {
 			if ref != "" && ref != "refs/heads/" {
-				as[ref] = "refs/pawl-mend/" + strings.TrimPrefix(ref, "refs/")
+				names[ref] = "refs/pawl-mend/" + strings.TrimPrefix(ref, "refs/")
 			}
 		}
 	}
@@ -64,49 +64,49 @@ func (a *Mender) mendStore(ctx context.Context, r hostrecord.Record, what string
 	if err != nil {
 		return "", fmt.Errorf("opening the store: %w", err)
 	}
-	if what == "" {
-		if what, err = damageOf(ctx, s, r, places, deep); err != nil || what == "" {
+	if message == "" {
+		if message, err = damageOf(ctx, s, r, places, deep); err != nil || message == "" {
 			return "", err
 		}
 	}
-	a.Logger.Error("a store is damaged", "loop", r.Loop, "what", what)
-	m, err := s.Mend(ctx, known, places, func(ctx context.Context, fresh *store.Store) error {
+	a.Logger.Error("a store is damaged", "loop", r.Loop, "what", message)
+	m, err := s.Mend(ctx, heads, places, func(ctx context.Context, fresh *store.Store) error {
 		repo, err := workspace.RepositoryOf(r)
 		if err != nil {
 			return err
 		}
 		defer repo.Close()
-		return userrepo.FetchAs(ctx, fresh, repo, as)
+		return userrepo.FetchAs(ctx, fresh, repo, names)
 	})
 	if err != nil {
-		return what, err
+		return message, err
 	}
-	for _, each := range all {
-		if err := rejoin(ctx, s, each); err != nil {
-			return what, err
+	for _, record := range records {
+		if err := rejoin(ctx, s, record); err != nil {
+			return message, err
 		}
 	}
-	a.Logger.Warn("a store was damaged and is mended", "loop", r.Loop, "what", what, "lost", m.Lost, "older", m.Older, "aside", m.Aside)
-	text := what + "; it is mended"
+	a.Logger.Warn("a store was damaged and is mended", "loop", r.Loop, "what", message, "lost", m.Lost, "older", m.Older, "aside", m.Aside)
+	text := message + "; it is mended"
 	if len(m.Lost) > 0 {
 		text += ", without " + strings.Join(m.Lost, ", ")
 	}
 	if len(m.Older) > 0 {
 		text += ", but the last commits of these refs are lost: " + strings.Join(m.Older, ", ")
 	}
-	for _, each := range all {
-		if !each.Closed {
-			repairlog.Note(a.Home.Loop(each.Ref), text)
+	for _, record := range records {
+		if !record.Closed {
+			repairlog.Note(a.Home.Loop(record.Ref), text)
 		}
 	}
-	return what, nil
+	return message, nil
 }
 
 // damageOf describes the damage of a store that a loop needs.
 func damageOf(ctx context.Context, s *store.Store, r hostrecord.Record, want map[string]string, deep bool) (string, error) {
 	refs := slices.DeleteFunc([]string{r.Ledger, r.Branch}, func(ref string) bool { return ref == "" })
 	for _, ref := range refs {
-		if at, err := s.Ref(ctx, ref); err == nil && at == "" && want[ref] != "" {
+		if commit, err := s.Ref(ctx, ref); err == nil && commit == "" && want[ref] != "" {
 			return fmt.Sprintf("%s is missing from the store %s", ref, s.Dir()), nil
 		}
 	}
@@ -120,7 +120,7 @@ func rejoin(ctx context.Context, s *store.Store, r hostrecord.Record) error {
 	if err != nil || head == "" || r.Branch == "" {
 		return err
 	}
-	if at, err := s.Ref(ctx, r.Branch); err != nil || at != "" {
+	if commit, err := s.Ref(ctx, r.Branch); err != nil || commit != "" {
 		return err
 	}
 	state, err := ledger.Open(s).State(ctx, head)
@@ -133,8 +133,8 @@ func rejoin(ctx context.Context, s *store.Store, r hostrecord.Record) error {
 // sharing returns the records of the loops that share the store of one loop, including that loop.
 func sharing(m *workspace.Machine, r hostrecord.Record) ([]hostrecord.Record, error) {
 	records, err := hostrecord.List(m.Home)
-	others := list.Filter(records, func(other hostrecord.Record) bool { return other.Store == r.Store && other.Ref != r.Ref })
-	return append([]hostrecord.Record{r}, others...), err
+	sharers := list.Filter(records, func(candidate hostrecord.Record) bool { return candidate.Store == r.Store && candidate.Ref != r.Ref })
+	return append([]hostrecord.Record{r}, sharers...), err
 }
 
 // NoteHeads records where ledger and branch are, beside the store, in case a ref is lost.
@@ -162,15 +162,15 @@ func ofStore(ws *workspace.Workspace) {
 	if len(found) == 0 {
 		return
 	}
-	all, err := sharing(ws.Machine, ws.Record)
+	records, err := sharing(ws.Machine, ws.Record)
 	if err != nil {
 		ws.Machine.Logger.Warn("the loops of a store can't be listed", "loop", ws.Loop, "error", err)
 	}
 	for _, d := range found {
 		ws.Machine.Logger.Warn(d.What, "loop", ws.Loop)
-		for _, each := range all {
-			if !each.Closed || each.Ref == ws.Ref {
-				repairlog.Note(ws.Machine.Home.Loop(each.Ref), d.What)
+		for _, record := range records {
+			if !record.Closed || record.Ref == ws.Ref {
+				repairlog.Note(ws.Machine.Home.Loop(record.Ref), d.What)
 			}
 		}
 	}
@@ -178,11 +178,11 @@ func ofStore(ws *workspace.Workspace) {
 
 // noted returns where the refs of a loop were, as far as that is known.
 func noted(h home.Home, r hostrecord.Record) map[string]string {
-	at := hostrecord.Noted(h, r.Ref)
-	maps.DeleteFunc(at, func(ref, hash string) bool {
+	noted := hostrecord.Noted(h, r.Ref)
+	maps.DeleteFunc(noted, func(ref, hash string) bool {
 		return !git.IsHash(hash) || ref != r.Ledger && ref != r.Branch || ref == ""
 	})
-	return at
+	return noted
 }
 
 // MendAfter repairs the store if an error may come from a damaged one, and reports whether it did.
@@ -191,14 +191,14 @@ func (a *Mender) MendAfter(ctx context.Context, ref string, cause error) bool {
 	if !ok {
 		return false
 	}
-	known, what := map[string]string{}, ""
-	_, gone := os.Stat(dirfd.At(r.Store))
+	heads, text := map[string]string{}, ""
+	_, statErr := os.Stat(dirfd.At(r.Store))
 	switch lost := absent(cause); {
 	case lost != nil:
-		known[lost.Ref] = lost.Want
-		what = fmt.Sprintf("%s is damaged in the store %s", lost.Ref, r.Store)
-	case errors.Is(gone, fs.ErrNotExist):
-		what = "the store " + r.Store + " is gone"
+		heads[lost.Ref] = lost.Want
+		text = fmt.Sprintf("%s is damaged in the store %s", lost.Ref, r.Store)
+	case errors.Is(statErr, fs.ErrNotExist):
+		text = "the store " + r.Store + " is gone"
 	case errors.As(cause, new(*git.Error)), errors.Is(cause, store.ErrDamagedRef), errors.Is(cause, git.ErrNotFound):
 		if !a.due(r.Store) {
 			return false
@@ -206,12 +206,12 @@ func (a *Mender) MendAfter(ctx context.Context, ref string, cause error) bool {
 	default:
 		return false
 	}
-	what, err := a.mendStore(ctx, r, what, true, known)
+	text, err := a.mendStore(ctx, r, text, true, heads)
 	if err != nil {
-		a.Logger.Error("what is damaged can't be mended", "loop", r.Loop, "what", what, "error", err)
+		a.Logger.Error("what is damaged can't be mended", "loop", r.Loop, "what", text, "error", err)
 		return false // the activity is tried again, and then this repair too
 	}
-	return what != ""
+	return text != ""
 }
 
 // absent returns an error that says that a ref was not moved but is gone or damaged, nil for any other error.
@@ -233,35 +233,35 @@ func (a *Mender) Lost(ctx context.Context, ref string, needs []string, cause err
 	if err != nil {
 		return nil
 	}
-	at, err := s.Ref(ctx, r.Ledger)
+	commit, err := s.Ref(ctx, r.Ledger)
 	missing := slices.IndexFunc(needs, func(commit string) bool {
 		if commit == "" {
 			return false
 		}
-		is, unknown := s.Holds(ctx, commit)
-		return unknown == nil && !is
+		holds, unknown := s.Holds(ctx, commit)
+		return unknown == nil && !holds
 	})
 	if err != nil || missing < 0 {
 		return nil
 	}
-	if at == "" {
+	if commit == "" {
 		return a.nowhere(ctx, s, r, needs[missing])
 	}
-	if what, err := s.Sound(ctx, false, []string{r.Ledger, r.Branch}, nil); err != nil || what != "" {
+	if text, err := s.Sound(ctx, false, []string{r.Ledger, r.Branch}, nil); err != nil || text != "" {
 		return nil // it is not mended yet
 	}
-	return workspace.Refuse(damaged(r, at, needs[missing]))
+	return workspace.Refuse(damaged(r, commit, needs[missing]))
 }
 
 // nowhere returns the fault LEDGER_DAMAGED if neither the store nor the repository has a loop's ledger any more, although
 // the loop has recorded entries; missing is one of them. If the repository can't be asked, it returns nil, because it may
 // have the ledger.
 func (a *Mender) nowhere(ctx context.Context, s *store.Store, r hostrecord.Record, missing string) error {
-	what := fmt.Sprintf("%s is missing from the store %s", r.Ledger, r.Store)
-	if _, err := a.mendStore(ctx, r, what, false, nil); err != nil {
+	text := fmt.Sprintf("%s is missing from the store %s", r.Ledger, r.Store)
+	if _, err := a.mendStore(ctx, r, text, false, nil); err != nil {
 		return nil
 	}
-	if at, err := s.Ref(ctx, r.Ledger); err != nil || at != "" {
+	if commit, err := s.Ref(ctx, r.Ledger); err != nil || commit != "" {
 		return nil // it is mended
 	}
 	return workspace.Refuse(fault.New(fault.LedgerDamaged, "the ledger of %s is lost: neither the store nor the repository has %s (%s was not found)", r.Loop, r.Ledger, missing).
@@ -283,9 +283,9 @@ func (a *Mender) due(dir string) bool {
 }
 
 // damaged is the fault of a ledger that is older than what its loop has recorded.
-func damaged(r hostrecord.Record, at, lost string) *fault.Error {
-	f := fault.New(fault.LedgerDamaged, "the ledger of %s has lost its last entries (it is at %s, and %s was not found)", r.Loop, at, lost)
-	return f.Advise("Resume from what is left: `" + r.Resuming() + " " + at + "` with the spec of " + r.Loop + ".")
+func damaged(r hostrecord.Record, commit, lost string) *fault.Error {
+	f := fault.New(fault.LedgerDamaged, "the ledger of %s has lost its last entries (it is at %s, and %s was not found)", r.Loop, commit, lost)
+	return f.Advise("Resume from what is left: `" + r.Resuming() + " " + commit + "` with the spec of " + r.Loop + ".")
 }
 
 // lostEntries reports whether a ledger has lost its last entries, and was not continued by another run. It looks at the
@@ -298,6 +298,6 @@ func lostEntries(ctx context.Context, ws *workspace.Workspace, f *store.Fenced) 
 	if err != nil {
 		return false
 	}
-	is, err := s.Holds(ctx, f.Want)
-	return err == nil && !is
+	holds, err := s.Holds(ctx, f.Want)
+	return err == nil && !holds
 }

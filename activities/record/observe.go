@@ -15,7 +15,7 @@ import (
 
 // Observe reports the events that a ledger has accepted after the entry prev to the log, metrics and traces. Those have
 // no other source, so they agree with the ledger.
-func Observe(ctx context.Context, ws *workspace.Workspace, prev string, after telemetry.Seen, events []loop.Event) {
+func Observe(ctx context.Context, ws *workspace.Workspace, prev string, seen telemetry.Seen, events []loop.Event) {
 	for _, e := range events {
 		level, ok := levels[e.Type]
 		if !ok {
@@ -25,7 +25,7 @@ func Observe(ctx context.Context, ws *workspace.Workspace, prev string, after te
 			ws.Machine.Logger.LogAttrs(ctx, level, string(e.Type), attributes(e)...)
 		}
 	}
-	ws.Machine.Telemetry.Appended(ctx, after, events, func(ctx context.Context) ([]loop.Event, error) {
+	ws.Machine.Telemetry.Appended(ctx, seen, events, func(ctx context.Context) ([]loop.Event, error) {
 		if prev == "" {
 			return nil, nil
 		}

@@ -219,7 +219,7 @@ func gone(ws *workspace.Workspace, folder *userrepo.Folder) (missing []string, d
 		return nil, nil, err
 	}
 	ofTasks := list.Filter(names, func(name string) bool { return strings.Contains(name, "/") })
-	all := ""
+	items := ""
 	for _, name := range append([]string{ledger.StatusFile, ledger.LastKnownFile}, ofTasks...) { // the first two exist nearly always
 		n, err := note(ws, name)
 		if err != nil {
@@ -231,12 +231,12 @@ func gone(ws *workspace.Workspace, folder *userrepo.Folder) (missing []string, d
 		if now, err := folder.Digest(name); err != nil || now != userrepo.Absent {
 			return nil, nil, err
 		}
-		missing, all = append(missing, name), all+name+" "+n.Written[0]+"\n"
+		missing, items = append(missing, name), items+name+" "+n.Written[0]+"\n"
 	}
 	if len(missing) < 2 {
 		return nil, nil, nil
 	}
-	digest := ledger.HashOf([]byte(all))
+	digest := ledger.HashOf([]byte(items))
 	text := fmt.Sprintf("%s was deleted: the %d files that pawl wrote there are gone", folder.Path, len(missing))
 	return missing, new(driftOf(userrepo.FolderName, text, "nothing of "+digest, digest)), nil
 }
@@ -280,9 +280,9 @@ func wellAgain(ws *workspace.Workspace, folder *userrepo.Folder, state steward.S
 		if d.Name != task.DriftArtifact || d.Well != "" || slices.ContainsFunc(healed, func(drift task.Drift) bool { return drift.What == d.What }) {
 			continue
 		}
-		path, how := folder.Path, "can be used again"
+		path, manner := folder.Path, "can be used again"
 		if d.What != userrepo.FolderName {
-			path, how = filepath.Join(folder.Path, d.What), "is again as pawl wrote it"
+			path, manner = filepath.Join(folder.Path, d.What), "is again as pawl wrote it"
 			n, err := note(ws, d.What)
 			if err != nil {
 				return nil, err
@@ -294,14 +294,14 @@ func wellAgain(ws *workspace.Workspace, folder *userrepo.Folder, state steward.S
 			switch {
 			case slices.Contains(n.Written, now):
 			case !accepted && n.Kept != nil && *n.Kept == now:
-				how = "is again as you kept it"
+				manner = "is again as you kept it"
 			default:
 				continue
 			}
 		} else if accepted && d.Theirs != "" { // a deleted folder, whose files have answers of their own
 			continue
 		}
-		healed = append(healed, driftOf(d.What, path+" "+how, "", ""))
+		healed = append(healed, driftOf(d.What, path+" "+manner, "", ""))
 	}
 	return healed, nil
 }

@@ -97,16 +97,16 @@ func (v *validation) well(name, message, text string, args ...any) {
 // ledger checks that the ledger continues from where the steward has it, and the repository's copy is a part of it.
 func (v *validation) ledger(ctx context.Context) error {
 	ws, want := v.ws, v.in.Ledger
-	at, err := ws.Objects.Ref(ctx, ws.Ledger)
+	head, err := ws.Objects.Ref(ctx, ws.Ledger)
 	if err != nil {
 		return err
 	}
-	ok, err := ws.HasEntry(ctx, at, want)
+	ok, err := ws.HasEntry(ctx, head, want)
 	if err != nil {
 		return err
 	}
-	if at == "" || !ok {
-		v.found(task.DriftLedger, ws.Ledger, at, want, "%s in pawl's store is not where the steward left it", ws.Ledger)
+	if head == "" || !ok {
+		v.found(task.DriftLedger, ws.Ledger, head, want, "%s in pawl's store is not where the steward left it", ws.Ledger)
 		v.lost = true
 		return nil
 	}
@@ -115,7 +115,7 @@ func (v *validation) ledger(ctx context.Context) error {
 	}
 	v.well(task.DriftLedger, ws.Ledger, "%s in pawl's store is again where the steward left it", ws.Ledger)
 	text := ws.Ledger + " in " + ws.Repo
-	commit, change, err := ws.LedgerInRepository(ctx, at)
+	commit, change, err := ws.LedgerInRepository(ctx, head)
 	if err != nil { // nobody can compare it, and a push says why
 		return ctx.Err()
 	}
@@ -123,7 +123,7 @@ func (v *validation) ledger(ctx context.Context) error {
 		v.well(task.DriftLedger, text, "%s in %s is as pawl has pushed it again", ws.Ledger, ws.Repo)
 		return nil
 	}
-	v.found(task.DriftLedger, text, commit, at, "%s in %s %s", ws.Ledger, ws.Repo, change)
+	v.found(task.DriftLedger, text, commit, head, "%s in %s %s", ws.Ledger, ws.Repo, change)
 	v.out.Drift[len(v.out.Drift)-1].Restorable = !ws.Remote
 	return nil
 }

@@ -33,12 +33,12 @@ func (ws *Workspace) Environment() ([]string, error) {
 	if torn {
 		ws.IsMended("the loop's environment could not be read: from now on the loop has this worker's environment", err)
 	}
-	anew := torn || errors.Is(err, fs.ErrNotExist)
-	if anew {
+	isNew := torn || errors.Is(err, fs.ErrNotExist)
+	if isNew {
 		stored, err = os.Environ(), nil
 	}
 	kept, out := rules.Inherited(stored)
-	if err == nil && (anew || len(out) > 0) {
+	if err == nil && (isNew || len(out) > 0) {
 		err = durable.WriteJSON(path, kept)
 	}
 	if err != nil {
@@ -91,11 +91,11 @@ func WorkersEnvironment(h home.Home) (env []string, ok bool) {
 }
 
 // Differing returns the names of the variables that differ between two environments, sorted.
-func Differing(one, other []string) (names []string) {
-	a, b := sandbox.Values(one), sandbox.Values(other)
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+func Differing(first, second []string) (names []string) {
+	a, b := sandbox.Values(first), sandbox.Values(second)
+	values := maps.Clone(a)
+	maps.Copy(values, b)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		first, inFirst := a[name]
 		second, inSecond := b[name]
 		differs := first != second || inFirst != inSecond
@@ -108,8 +108,8 @@ func Differing(one, other []string) (names []string) {
 
 // DifferingHere returns the names of the variables in which a worker's environment differs from this process's.
 func DifferingHere(workers []string) []string {
-	here, _ := rules.Inherited(os.Environ())
-	return Differing(here, workers)
+	current, _ := rules.Inherited(os.Environ())
+	return Differing(current, workers)
 }
 
 // OtherEnvironment says that loops, and the commands that are tried here, have the worker's values of these variables.
@@ -139,8 +139,8 @@ func Later(env []string) []string {
 }
 
 // listed returns variables with their values as of says, sorted by their names.
-func listed(env map[string]string, of func(value string) string) (all []string) {
-	return list.Map(slices.Sorted(maps.Keys(env)), func(name string) string { return name + "=" + of(env[name]) })
+func listed(env map[string]string, describe func(value string) string) (lines []string) {
+	return list.Map(slices.Sorted(maps.Keys(env)), func(name string) string { return name + "=" + describe(env[name]) })
 }
 
 // Present returns those variables of these names that the worker has.

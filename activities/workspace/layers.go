@@ -46,20 +46,20 @@ type caches struct {
 }
 
 // surrounded returns the request with its surroundings: new ones if the last command in the tree had others.
-func (ws *Workspace) surrounded(t *Tree, r sandbox.Request, in Surroundings) sandbox.Request {
+func (ws *Workspace) surrounded(t *Tree, r sandbox.Request, surroundings Surroundings) sandbox.Request {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	_, alone := strings.CutPrefix(string(in), scratch)
-	judged, trial := t == ws.Judge && in != Unchanged && !alone, strings.HasPrefix(string(in), OfTrial)
+	_, alone := strings.CutPrefix(string(surroundings), scratch)
+	judged, trial := t == ws.Judge && surroundings != Unchanged && !alone, strings.HasPrefix(string(surroundings), OfTrial)
 	if judged {
-		in += Surroundings(fmt.Sprintf(" %d", ws.caches.settled))
+		surroundings += Surroundings(fmt.Sprintf(" %d", ws.caches.settled))
 	}
 	a := &t.around
-	anew := a.in != in
-	if anew {
-		a.in, a.n = in, a.n+1
+	isNew := a.in != surroundings
+	if isNew {
+		a.in, a.n = surroundings, a.n+1
 	}
-	if anew && t == ws.Judge {
+	if isNew && t == ws.Judge {
 		switch {
 		case judged:
 			ws.nextTrial()
@@ -107,8 +107,8 @@ func (ws *Workspace) FurnishAhead(t *Tree) {
 }
 
 // layers returns the folder of the layers over caches that the commands of a tree write.
-func (ws *Workspace) layers(of string) string {
-	return filepath.Join(ws.Beside(filepath.Join(ws.Machine.Home.Loop(ws.Ref), "layers")), of)
+func (ws *Workspace) layers(tree string) string {
+	return filepath.Join(ws.Beside(filepath.Join(ws.Machine.Home.Loop(ws.Ref), "layers")), tree)
 }
 
 // nextTrial prepares the layers for the next judgement, and removes those of failed ones.

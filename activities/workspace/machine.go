@@ -77,8 +77,8 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Workspace
 func (a *Workspaces) Keep(ws *Workspace) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if before := a.workspaces[ws.Ref]; before != nil && before != ws {
-		before.EndProcesses()
+	if earlier := a.workspaces[ws.Ref]; earlier != nil && earlier != ws {
+		earlier.EndProcesses()
 	}
 	a.workspaces[ws.Ref] = ws
 }

@@ -20,7 +20,7 @@ func (ws *Workspace) HasEntry(ctx context.Context, head, commit string) (bool, e
 	if head == commit {
 		return true, nil
 	}
-	if in, err := ws.DescendsFrom(ctx, head, commit); !in || err != nil {
+	if ok, err := ws.DescendsFrom(ctx, head, commit); !ok || err != nil {
 		return false, err
 	}
 	files, err := ws.Objects.ReadLedger(ctx, commit, ledger.StateFile)
@@ -35,11 +35,11 @@ func (ws *Workspace) HasEntry(ctx context.Context, head, commit string) (bool, e
 func (ws *Workspace) LedgerInRepository(ctx context.Context, head string) (commit, change string, err error) {
 	pushed := hostrecord.Pushed(ws.Machine.Home, ws.Ref) // read first: pawl may push meanwhile
 	if pushed != "" {
-		known, err := ws.HasEntry(ctx, head, pushed)
+		ok, err := ws.HasEntry(ctx, head, pushed)
 		if err != nil {
 			return "", "", err
 		}
-		if !known { // of another ledger with this name
+		if !ok { // of another ledger with this name
 			pushed = ""
 		}
 	}
@@ -93,15 +93,15 @@ func (ws *Workspace) RestoreLedger(ctx context.Context, head, seen string) (refu
 	ws.pushes.one.Lock()
 	defer ws.pushes.one.Unlock()
 	err = ws.moveLedger(ctx, head, seen)
-	var no *userrepo.Refused
+	var refusal *userrepo.Refused
 	var fenced *store.Fenced
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.As(err, &fenced):
 		return "", nil
-	case errors.As(err, &no):
-		found := ws.notTaken(no)
+	case errors.As(err, &refusal):
+		found := ws.notTaken(refusal)
 		return found.why + found.said, nil
 	case err != nil:
 		return fmt.Sprintf("pawl can't push to %s: %v", ws.Repo, err), nil
@@ -110,16 +110,16 @@ func (ws *Workspace) RestoreLedger(ctx context.Context, head, seen string) (refu
 }
 
 // moveLedger moves the ledger in the repository from one commit to another, and notes that.
-func (ws *Workspace) moveLedger(ctx context.Context, to, from string) error {
+func (ws *Workspace) moveLedger(ctx context.Context, target, source string) error {
 	repo, err := ws.Repository()
 	if err != nil {
 		return err
 	}
 	defer repo.Close()
-	if to != from {
-		if err := userrepo.Move(ctx, ws.Objects, repo, ws.Ledger, to, from); err != nil {
+	if target != source {
+		if err := userrepo.Move(ctx, ws.Objects, repo, ws.Ledger, target, source); err != nil {
 			return err
 		}
 	}
-	return hostrecord.NotePushed(ws.Machine.Home, ws.Ref, to)
+	return hostrecord.NotePushed(ws.Machine.Home, ws.Ref, target)
 }

@@ -92,7 +92,7 @@ func ends(text string, limit int) string {
 	if end := strings.LastIndexByte(head, '\n'); end > 0 {
 		head = head[:end]
 	}
-	if _, rest, more := strings.Cut(tail, "\n"); more {
+	if _, rest, hasMore := strings.Cut(tail, "\n"); hasMore {
 		tail = rest
 	}
 	return strings.ToValidUTF8(head, "") + "\n" + leftOut + "\n" + strings.ToValidUTF8(tail, "")
@@ -116,14 +116,14 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 
 // ReadFrom copies at most limit bytes of a file from a position on, none if there is no such file: a command that could
 // not be started has printed nothing.
-func ReadFrom(path string, at, limit int64, to io.Writer) error {
+func ReadFrom(path string, offset, limit int64, w io.Writer) error {
 	f, err := os.Open(dirfd.At(path))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
 		defer f.Close()
-		_, err = io.Copy(to, io.NewSectionReader(f, at, limit))
+		_, err = io.Copy(w, io.NewSectionReader(f, offset, limit))
 	}
 	return err
 }

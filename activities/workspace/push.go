@@ -127,7 +127,7 @@ func (ws *Workspace) send(ctx context.Context, refs []string) error {
 // news records why a push was refused, "" if it was not. It returns and logs that if the push before was not refused for
 // the same reason; else it returns "". The caller holds ws.mu.
 func (ws *Workspace) news(ctx context.Context, found refusal) string {
-	refused, before := found.why, ws.pushes.untaken.why
+	refused, previous := found.why, ws.pushes.untaken.why
 	ws.pushes.untaken = found
 	if r := ws.Record; r.Closed { // nothing else pushes it
 		if r.Unpushed = refused != ""; r.Unpushed || ws.Unpushed {
@@ -136,7 +136,7 @@ func (ws *Workspace) news(ctx context.Context, found refusal) string {
 			}
 		}
 	}
-	if refused == "" || refused == before {
+	if refused == "" || refused == previous {
 		return ""
 	}
 	refused += found.said
@@ -146,13 +146,13 @@ func (ws *Workspace) news(ctx context.Context, found refusal) string {
 }
 
 // notTaken returns, in words, what the repository refused, and what to do if the user has moved the loop's branch.
-func (ws *Workspace) notTaken(no *userrepo.Refused) refusal {
-	text := fmt.Sprintf("%s was refused by %s: %s", no.Ref, ws.Repo, no.Reason)
-	if name := git.BranchName(ws.Branch); no.Moved && no.Ref == ws.Branch {
+func (ws *Workspace) notTaken(refused *userrepo.Refused) refusal {
+	text := fmt.Sprintf("%s was refused by %s: %s", refused.Ref, ws.Repo, refused.Reason)
+	if name := git.BranchName(ws.Branch); refused.Moved && refused.Ref == ws.Branch {
 		text += fmt.Sprintf(". Somebody has moved the branch %s there, and pawl keeps the loop's work. Rename that branch (git branch -m %s %s-moved), "+
 			"and the next push brings the loop's own", name, shell.Quote(name), shell.Quote(name))
 	}
-	return refusal{why: text, said: no.Saying()}
+	return refusal{why: text, said: refused.Saying()}
 }
 
 // PushSoon pushes the ledger in the background, with branch also the kept changes: a push costs as much as three
@@ -211,7 +211,7 @@ type latePush struct {
 
 // PushLate pushes in the background what a loop that is over could not push.
 func (a *Workspaces) PushLate(ctx context.Context, r hostrecord.Record) {
-	if since := time.Since(r.ClosedAt); !r.Closed || !r.Unpushed || since < lateEvery || since > lateFor {
+	if age := time.Since(r.ClosedAt); !r.Closed || !r.Unpushed || age < lateEvery || age > lateFor {
 		return
 	}
 	a.mu.Lock()
@@ -241,9 +241,9 @@ func (a *Workspaces) PushLate(ctx context.Context, r hostrecord.Record) {
 func (ws *Workspace) PopRefusal() string {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	why := ws.pushes.refused
+	reason := ws.pushes.refused
 	ws.pushes.refused = ""
-	return why
+	return reason
 }
 
 // Publish pushes the ledger to the repository, and then the branch's head as the ledger has it. If another host has
@@ -349,13 +349,13 @@ func (ws *Workspace) advance(ctx context.Context, head string) (found refusal, e
 // behind returns a fault if the ledger in the repository is not a predecessor of head.
 func (ws *Workspace) behind(ctx context.Context, repo userrepo.Repo, head string) error {
 	refs, err := userrepo.Refs(ctx, ws.Objects, repo, ws.Ledger)
-	at := refs[ws.Ledger]
-	if err != nil || at == "" {
+	commit := refs[ws.Ledger]
+	if err != nil || commit == "" {
 		return err
 	}
-	if in, err := ws.DescendsFrom(ctx, head, at); in || err != nil {
+	if ok, err := ws.DescendsFrom(ctx, head, commit); ok || err != nil {
 		return err
 	}
-	return fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, which this host's ledger (%s) lacks: another host continues it", ws.Loop, ws.Repo, at, head).
-		Advise("If it was moved on purpose, you need to do nothing. To continue it here, start it again from that ledger: `" + ws.Resuming() + " " + at + "`.")
+	return fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, which this host's ledger (%s) lacks: another host continues it", ws.Loop, ws.Repo, commit, head).
+		Advise("If it was moved on purpose, you need to do nothing. To continue it here, start it again from that ledger: `" + ws.Resuming() + " " + commit + "`.")
 }

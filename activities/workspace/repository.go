@@ -27,15 +27,15 @@ func (ws *Workspace) Pushed(ctx context.Context, ref string) (string, error) {
 }
 
 // SetThere sets a ref in the loop's repository to a commit of the store, wherever the ref is there.
-func (ws *Workspace) SetThere(ctx context.Context, ref, to string) error {
+func (ws *Workspace) SetThere(ctx context.Context, ref, target string) error {
 	repo, err := ws.Repository()
 	if err != nil {
 		return err
 	}
 	defer repo.Close()
 	refs, err := userrepo.Refs(ctx, ws.Objects, repo, ref)
-	if err == nil && refs[ref] != to {
-		err = userrepo.Move(ctx, ws.Objects, repo, ref, to, refs[ref])
+	if err == nil && refs[ref] != target {
+		err = userrepo.Move(ctx, ws.Objects, repo, ref, target, refs[ref])
 	}
 	return err
 }
@@ -77,9 +77,9 @@ func Find(ctx context.Context, r spec.Repo) (userrepo.Repo, error) {
 // DescendsFrom reports whether a ledger commit equals another or comes after it; false for one that the store lacks, or
 // that is none. An error says that git could not be run, so nobody knows.
 func (ws *Workspace) DescendsFrom(ctx context.Context, head, earlier string) (bool, error) {
-	in, err := ws.Objects.Contains(ctx, head, earlier)
+	ok, err := ws.Objects.Contains(ctx, head, earlier)
 	if git.Failure(err) != nil || git.CheckHashes(head, earlier) != nil {
 		return false, nil
 	}
-	return in, err
+	return ok, err
 }

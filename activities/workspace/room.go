@@ -62,8 +62,8 @@ func (r *Room) Watch(ctx context.Context, end func()) {
 		case <-time.After(wait):
 		}
 		began := time.Now()
-		if why := r.look(ctx); why != "" {
-			r.over.Store(&why)
+		if reason := r.look(ctx); reason != "" {
+			r.over.Store(&reason)
 			end()
 			return
 		}
@@ -74,8 +74,8 @@ func (r *Room) Watch(ctx context.Context, end func()) {
 // Ended returns why the command was ended for its room, or counts as failed for it, "" if neither. It includes what
 // the command has written since the last look.
 func (r *Room) Ended(ctx context.Context) string {
-	if why := r.over.Load(); why != nil {
-		return *why
+	if reason := r.over.Load(); reason != nil {
+		return *reason
 	}
 	return r.look(ctx)
 }
@@ -110,9 +110,9 @@ func (r *Room) look(ctx context.Context) string {
 
 // size returns how many bytes the files changed after a time take, at least what a name and an inode take. deep says that
 // there are files that can't be counted.
-func (r *Room) size(ctx context.Context, after time.Time) (bytes int64, deep bool) {
+func (r *Room) size(ctx context.Context, next time.Time) (bytes int64, deep bool) {
 	bytes = r.unnamed()
-	deep = r.changed(ctx, after, func(info fs.FileInfo) {
+	deep = r.changed(ctx, next, func(info fs.FileInfo) {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok {
 			bytes += max(int64(st.Blocks)*512, fileSize)
 		}
@@ -122,15 +122,15 @@ func (r *Room) size(ctx context.Context, after time.Time) (bytes int64, deep boo
 
 // changed calls each for every file that was changed after a time, until ctx ends, unless it can't be read. deep says that
 // a folder has a longer path than the system accepts.
-func (r *Room) changed(ctx context.Context, after time.Time, each func(fs.FileInfo)) (deep bool) {
+func (r *Room) changed(ctx context.Context, next time.Time, visit func(fs.FileInfo)) (deep bool) {
 	for _, dir := range r.dirs {
 		_ = filepath.WalkDir(dirfd.At(dir), func(_ string, d fs.DirEntry, err error) error {
 			deep = deep || errors.Is(err, syscall.ENAMETOOLONG)
 			if err != nil || ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if info, err := d.Info(); err == nil && info.ModTime().After(after) {
-				each(info)
+			if info, err := d.Info(); err == nil && info.ModTime().After(next) {
+				visit(info)
 			}
 			return nil
 		})

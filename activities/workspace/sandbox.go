@@ -27,7 +27,7 @@ import (
 // Confine sets what a command in one of the loop's trees may reach (E6): the tree, with the exchange for commands on
 // the desk, and nothing else of pawl's. It sets nothing if there is no sandbox. agents are the known programs that
 // the command is or starts, by their names in the spec.
-func (ws *Workspace) Confine(ctx context.Context, c *supervisor.Command, inherited []string, in Surroundings, agents []string) error {
+func (ws *Workspace) Confine(ctx context.Context, c *supervisor.Command, inherited []string, surroundings Surroundings, agents []string) error {
 	machine := sandbox.Probe()
 	if ws.Sandbox.Use == spec.Off || machine == (sandbox.Machine{}) {
 		return nil
@@ -51,7 +51,7 @@ func (ws *Workspace) Confine(ctx context.Context, c *supervisor.Command, inherit
 		s := contract.Spec
 		r.Named = append(r.Named, s.Verify.Command, s.Verify.Holdout.Command, s.Guard.Command, s.Test.Command)
 	}
-	policy := sandbox.Make(ws.surrounded(t, r, in))
+	policy := sandbox.Make(ws.surrounded(t, r, surroundings))
 	if policy.Network == sandbox.Filtered {
 		if err := policy.Egress.Check(); err != nil {
 			return err
@@ -75,8 +75,8 @@ func (ws *Workspace) request(machine sandbox.Machine) sandbox.Request {
 		}
 	}
 	if ws.Remote {
-		if at := (spec.Repo{URL: ws.Repo}).Endpoint(); at != "" {
-			r.Egress.Closed = append(r.Egress.Closed, at)
+		if endpoint := (spec.Repo{URL: ws.Repo}).Endpoint(); endpoint != "" {
+			r.Egress.Closed = append(r.Egress.Closed, endpoint)
 		}
 	}
 	return r
@@ -232,28 +232,28 @@ func (ws *Workspace) facts(ctx context.Context, policy sandbox.Policy) sandbox.F
 }
 
 // elsewhere returns the addresses of a service on another host: by its name, and by the addresses of the name.
-func elsewhere(ctx context.Context, service string) (all []string) {
+func elsewhere(ctx context.Context, service string) (found []string) {
 	host, port, err := net.SplitHostPort(service[strings.LastIndex(service, "/")+1:])
 	if err != nil {
 		return nil
 	}
 	addresses, _ := net.DefaultResolver.LookupHost(ctx, host) // the name itself is always tried
-	all = list.Map(append(addresses, host), func(at string) string { return net.JoinHostPort(at, port) })
-	slices.Sort(all)
-	return slices.Compact(all)
+	found = list.Map(append(addresses, host), func(address string) string { return net.JoinHostPort(address, port) })
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 // Bounded returns which limits were reached, "" for none.
 func (ws *Workspace) Bounded(r sandbox.Reached) string {
-	var all []string
+	var lines []string
 	if r.Killed > 0 {
-		all = append(all, fmt.Sprintf("limits.memory (%s) was used up: the kernel ended processes of the command (%d)", ws.Memory, r.Killed))
+		lines = append(lines, fmt.Sprintf("limits.memory (%s) was used up: the kernel ended processes of the command (%d)", ws.Memory, r.Killed))
 	}
 	if r.Refused > 0 {
-		all = append(all, fmt.Sprintf("limits.processes (%d) was reached: it could not start further processes or threads (refused %s)",
+		lines = append(lines, fmt.Sprintf("limits.processes (%d) was reached: it could not start further processes or threads (refused %s)",
 			cmp.Or(ws.Processes, spec.DefaultProcesses), metric.Counted(int(r.Refused), "time")))
 	}
-	return strings.Join(all, "; ")
+	return strings.Join(lines, "; ")
 }
 
 // Unconnected returns which connections the sandbox's proxy refused, "" for none.
@@ -262,12 +262,12 @@ func Unconnected(refused []egress.Refusal) string {
 		return ""
 	}
 	const shown = 3
-	all := list.Map(refused[:min(len(refused), shown)], func(r egress.Refusal) string { return Said(r.Target + " (" + r.Why + ")") })
-	more := ""
+	names := list.Map(refused[:min(len(refused), shown)], func(r egress.Refusal) string { return Said(r.Target + " (" + r.Why + ")") })
+	suffix := ""
 	if len(refused) > shown {
-		more = fmt.Sprintf(" and %d more", len(refused)-shown)
+		suffix = fmt.Sprintf(" and %d more", len(refused)-shown)
 	}
-	return "the sandbox blocked connections to " + strings.Join(all, ", ") + more
+	return "the sandbox blocked connections to " + strings.Join(names, ", ") + suffix
 }
 
 // Ensure returns a refusal if the spec requires a sandbox and a part of it does not hold.

@@ -45,31 +45,31 @@ func (ws *Workspace) setupDir(t *Tree) string {
 
 // setupDue compares the lockfiles of the commit with those of the tree's setup. If one differs, setup fetched
 // dependencies for another commit, so the tree is removed and made again; why names that lockfile.
-func (ws *Workspace) setupDue(ctx context.Context, t *Tree, commit string) (due setUp, why string, err error) {
+func (ws *Workspace) setupDue(ctx context.Context, t *Tree, commit string) (pending setUp, reason string, err error) {
 	if ws.Setup == "" {
-		return due, "", nil
+		return pending, "", nil
 	}
-	due.Locks, err = ws.locksAt(ctx, commit)
+	pending.Locks, err = ws.locksAt(ctx, commit)
 	if err != nil {
-		return due, "", err
+		return pending, "", err
 	}
-	var was setUp
-	err = durable.ReadJSON(filepath.Join(ws.setupDir(t), "setup.json"), &was)
+	var last setUp
+	err = durable.ReadJSON(filepath.Join(ws.setupDir(t), "setup.json"), &last)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, durable.ErrTorn) {
-		return due, "", nil
+		return pending, "", nil
 	}
 	if err != nil {
-		return due, "", fmt.Errorf("reading what %s was set up with: %w", t.Dir, err)
+		return pending, "", fmt.Errorf("reading what %s was set up with: %w", t.Dir, err)
 	}
-	if due.Times = was.Times; maps.Equal(was.Locks, due.Locks) {
-		return due, "", nil
+	if pending.Times = last.Times; maps.Equal(last.Locks, pending.Locks) {
+		return pending, "", nil
 	}
-	differs := func(name string) bool { return was.Locks[name] != due.Locks[name] }
-	both := map[string]string{}
-	maps.Copy(both, was.Locks)
-	maps.Copy(both, due.Locks)
-	names := slices.Sorted(maps.Keys(both))
-	return due, "another " + git.Quote(names[slices.IndexFunc(names, differs)]), t.Remove(ctx)
+	differs := func(name string) bool { return last.Locks[name] != pending.Locks[name] }
+	merged := map[string]string{}
+	maps.Copy(merged, last.Locks)
+	maps.Copy(merged, pending.Locks)
+	names := slices.Sorted(maps.Keys(merged))
+	return pending, "another " + git.Quote(names[slices.IndexFunc(names, differs)]), t.Remove(ctx)
 }
 
 // locksAt returns the lockfiles of a commit. It caches the last result.
@@ -83,8 +83,8 @@ func (ws *Workspace) locksAt(ctx context.Context, commit string) (map[string]str
 	}
 	files := map[string]string{}
 	for _, e := range entries {
-		is := func(glob string) bool { ok, _ := path.Match(glob, path.Base(e.Path)); return ok }
-		if slices.ContainsFunc(lockfiles, is) {
+		matches := func(glob string) bool { ok, _ := path.Match(glob, path.Base(e.Path)); return ok }
+		if slices.ContainsFunc(lockfiles, matches) {
 			files[e.Path] = e.Blob
 		}
 	}
@@ -99,16 +99,16 @@ type locked struct {
 }
 
 // setup runs setup.command in a new tree. If it ran before, the next step reports that and why.
-func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUp, why string, in Surroundings) error {
+func (ws *Workspace) setup(ctx context.Context, t *Tree, pending setUp, reason string, surroundings Surroundings) error {
 	if ws.Setup == "" {
 		return nil
 	}
 	meant := t.anew || ws.Side == hostrecord.Review // the tree is made anew on purpose; a reviewer's desk always is
-	if why := cmp.Or(why, t.Why); due.Times > 0 && why != "" && !meant {
-		again := fmt.Sprintf("setup.command ran again in the %s: %s", t.Name, why)
-		ws.Machine.Logger.Info("setup ran again", "loop", ws.Loop, "what", again)
+	if reason := cmp.Or(reason, t.Why); pending.Times > 0 && reason != "" && !meant {
+		note := fmt.Sprintf("setup.command ran again in the %s: %s", t.Name, reason)
+		ws.Machine.Logger.Info("setup ran again", "loop", ws.Loop, "what", note)
 		ws.mu.Lock()
-		ws.repeats = append(ws.repeats, again)
+		ws.repeats = append(ws.repeats, note)
 		ws.mu.Unlock()
 	}
 	s, err := ws.Supervise()
@@ -127,7 +127,7 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUp, why string, 
 		Argv: []string{"sh", "-c", ws.Setup}, Dir: t.Dir, Env: ws.CommandEnvironment(inherited, t.Dir), Limit: setupLimit,
 		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
 	}
-	if err := ws.Confine(ctx, &command, inherited, in, nil); err != nil {
+	if err := ws.Confine(ctx, &command, inherited, surroundings, nil); err != nil {
 		return err
 	}
 	result, err := s.Run(ctx, command)
@@ -146,8 +146,8 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUp, why string, 
 		return Refuse(fault.New(fault.PreconditionFailed, "the setup command fails (exit %d%s): `%s`\n%s", result.ExitCode, lacks, ws.Setup, Excerpt(dir, 2*TailLength)).
 			Advise("Run it in a fresh clone of the repository; its output is in " + dir + ".").In(fault.Setup))
 	}
-	due.Times++
-	if err := durable.WriteJSON(filepath.Join(dir, "setup.json"), due); err != nil {
+	pending.Times++
+	if err := durable.WriteJSON(filepath.Join(dir, "setup.json"), pending); err != nil {
 		return fmt.Errorf("noting what %s was set up with: %w", t.Dir, err)
 	}
 	return nil
@@ -157,7 +157,7 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUp, why string, 
 func (ws *Workspace) RepeatedSince() string {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	told := strings.Join(ws.repeats, "; ")
+	text := strings.Join(ws.repeats, "; ")
 	ws.repeats = nil
-	return told
+	return text
 }

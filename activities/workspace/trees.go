@@ -32,10 +32,10 @@ func (ws *Workspace) Restore(ctx context.Context, t *Tree, head string) error {
 	t.anew = false
 	ws.mu.Lock()
 	turn, ahead := ctx.Value(aheadOf{}).(int)
-	over := ahead && turn != ws.turn
-	there := t.at == head && head != ""
+	isOver := ahead && turn != ws.turn
+	isThere := t.at == head && head != ""
 	ws.mu.Unlock()
-	if over || there {
+	if isOver || isThere {
 		return nil
 	}
 	return ws.bring(ctx, t, head, false)
@@ -140,13 +140,13 @@ func (ws *Workspace) link(t *Tree) error {
 }
 
 // Alike records that commit has the same tree as other, to which it was reverted.
-func (ws *Workspace) Alike(commit, other string) {
+func (ws *Workspace) Alike(commit, second string) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if ws.same[0] == other {
-		other = ws.same[1]
+	if ws.same[0] == second {
+		second = ws.same[1]
 	}
-	ws.same = [2]string{commit, other}
+	ws.same = [2]string{commit, second}
 }
 
 // like returns a commit that is known to have the tree of this one, "" if none is.
@@ -171,7 +171,7 @@ func (ws *Workspace) Torn(t *Tree) {
 // and tracked files that it changed are restored. What judge.keep names stays in the judge, unless clean is true.
 func (ws *Workspace) materialise(ctx context.Context, t *Tree, commit string, clean bool) error {
 	options := worktree.RestoreOptions{Judge: t == ws.Judge, Keep: ws.Keep, Clean: clean, Like: ws.like(commit)}
-	due, why, err := ws.setupDue(ctx, t, commit)
+	pending, reason, err := ws.setupDue(ctx, t, commit)
 	if err != nil {
 		return err
 	}
@@ -190,15 +190,15 @@ func (ws *Workspace) materialise(ctx context.Context, t *Tree, commit string, cl
 		return fmt.Errorf("linking %s: %w", t.Dir, err)
 	}
 	crashpoint.At("tree.created")
-	in := Surroundings("setup")
+	surroundings := Surroundings("setup")
 	if t.anew {
-		in = FromScratch(commit)
+		surroundings = FromScratch(commit)
 	} else if contract, err := ws.inForce(ctx); err != nil {
 		return err
 	} else if contract.Base == "" || contract.Base == commit { // what it downloads to caches is there for every judgement
-		in = Unchanged
+		surroundings = Unchanged
 	}
-	if err := ws.setup(ctx, t, due, why, in); err != nil {
+	if err := ws.setup(ctx, t, pending, reason, surroundings); err != nil {
 		return err
 	}
 	crashpoint.At("tree.setup")

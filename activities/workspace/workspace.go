@@ -169,17 +169,17 @@ func (ws *Workspace) Author() git.Identity { return git.Identity{Name: ws.Name, 
 // LoopStop returns which loop-stop file asks the loop to end, "" for none. Such a file counts where no agent can write:
 // in the loop's folder, and at the root of the user's repository, if that is still the same.
 func (ws *Workspace) LoopStop() string {
-	own := ws.Machine.Home.Loop(ws.Ref)
-	folders := map[string]string{own: dirfd.At(own)}
+	ours := ws.Machine.Home.Loop(ws.Ref)
+	folders := map[string]string{ours: dirfd.At(ours)}
 	if ws.Local() != "" {
 		if f, err := ws.Hold(); err == nil {
 			defer f.Close()
 			folders[f.Path] = f.Here()
 		}
 	}
-	for known, here := range folders {
-		if _, err := os.Lstat(filepath.Join(here, "loop-stop")); err == nil {
-			return "the file " + filepath.Join(known, "loop-stop") + " asks the loop to stop"
+	for name, folder := range folders {
+		if _, err := os.Lstat(filepath.Join(folder, "loop-stop")); err == nil {
+			return "the file " + filepath.Join(name, "loop-stop") + " asks the loop to stop"
 		}
 	}
 	return ""
@@ -259,14 +259,14 @@ func (ws *Workspace) CallFile() string {
 }
 
 // IsMended records that something of a loop was damaged, and what was done about it.
-func (ws *Workspace) IsMended(what string, err error) {
-	ws.Machine.Logger.Warn(what, "loop", ws.Loop, "error", err)
-	repairlog.Note(ws.Machine.Home.Loop(ws.Ref), what)
+func (ws *Workspace) IsMended(text string, err error) {
+	ws.Machine.Logger.Warn(text, "loop", ws.Loop, "error", err)
+	repairlog.Note(ws.Machine.Home.Loop(ws.Ref), text)
 }
 
 // Workplace returns the folder in which a command of the user's own runs: the repository, if it is on this host and still
 // the one with which the loop began, else $PAWL_HOME. The caller calls leave once the command has ended.
-func (m *Machine) Workplace(ref string) (dir string, leave func()) {
+func (m *Machine) Workplace(ref string) (dir string, release func()) {
 	if r, err := hostrecord.Read(m.Home, ref); ref != "" && err == nil && !r.Remote {
 		if f, err := r.Hold(); err == nil {
 			return f.Here(), func() { f.Close() }

@@ -19,7 +19,7 @@ import (
 // until they reach it. A call that names no engine (from the Temporal CLI or the UI) is for the engine that is here.
 func meant(id *atomic.Pointer[string]) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-		if whom := metadata.ValueFromIncomingContext(ctx, engineauth.EngineHeader); len(whom) > 0 && whom[0] != "" && (id.Load() == nil || whom[0] != *id.Load()) {
+		if wanted := metadata.ValueFromIncomingContext(ctx, engineauth.EngineHeader); len(wanted) > 0 && wanted[0] != "" && (id.Load() == nil || wanted[0] != *id.Load()) {
 			return nil, serviceerror.NewUnavailable(engineauth.AnotherEngine)
 		}
 		return handle(ctx, req)
@@ -45,8 +45,8 @@ type doorkeeper struct{ pass *engineauth.Pass }
 
 // GetClaims returns an administrator's claims for the pass's token, and for its certificate, which the connection has
 // verified. The server does not call it for a request with neither token nor certificate.
-func (d doorkeeper) GetClaims(who *authorization.AuthInfo) (*authorization.Claims, error) {
-	if who.TLSSubject != nil || d.pass.Opens(who.AuthToken) {
+func (d doorkeeper) GetClaims(info *authorization.AuthInfo) (*authorization.Claims, error) {
+	if info.TLSSubject != nil || d.pass.Opens(info.AuthToken) {
 		return &authorization.Claims{System: authorization.RoleAdmin}, nil
 	}
 	return nil, nil

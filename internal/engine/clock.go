@@ -33,15 +33,15 @@ func newMoment() moment {
 }
 
 // setBack returns by how much the wall clock was set back since an earlier moment, less than 0 if it was set forward.
-func (m moment) setBack(since moment) time.Duration {
-	return m.steady - since.steady - m.wall.Sub(since.wall)
+func (m moment) setBack(earlier moment) time.Duration {
+	return m.steady - earlier.steady - m.wall.Sub(earlier.wall)
 }
 
 // rewind makes the server read its timers from a point in time at the latest. It reports whether that changed anything.
-func rewind(ctx context.Context, db *sql.DB, to time.Time) (rewound bool, err error) {
+func rewind(ctx context.Context, db *sql.DB, target time.Time) (rewound bool, err error) {
 	err = change(ctx, db, "shards", "", &persistencespb.ShardInfo{}, func(shard *persistencespb.ShardInfo) (bool, error) {
 		for _, queue := range shard.GetQueueStates() {
-			rewound = rewindQueue(queue, to) || rewound
+			rewound = rewindQueue(queue, target) || rewound
 		}
 		return rewound, nil
 	})
@@ -49,9 +49,9 @@ func rewind(ctx context.Context, db *sql.DB, to time.Time) (rewound bool, err er
 }
 
 // change calls edit for the message in a row of a table, of which there is at most one, and writes what was changed.
-func change[M proto.Message](ctx context.Context, db *sql.DB, table, where string, m M, edit func(M) (changed bool, err error)) error {
+func change[M proto.Message](ctx context.Context, db *sql.DB, table, place string, m M, edit func(M) (changed bool, err error)) error {
 	var data []byte
-	err := db.QueryRowContext(ctx, "SELECT data FROM "+table+where).Scan(&data)
+	err := db.QueryRowContext(ctx, "SELECT data FROM "+table+place).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -65,23 +65,23 @@ func change[M proto.Message](ctx context.Context, db *sql.DB, table, where strin
 		return err
 	}
 	if data, err = proto.Marshal(m); err == nil {
-		_, err = db.ExecContext(ctx, "UPDATE "+table+" SET data = ?"+where, data)
+		_, err = db.ExecContext(ctx, "UPDATE "+table+" SET data = ?"+place, data)
 	}
 	return err
 }
 
 // rewindQueue is rewind for one of the server's queues. Those without times have 1970 everywhere.
-func rewindQueue(queue *persistencespb.QueueState, to time.Time) bool {
-	if queue.GetExclusiveReaderHighWatermark().GetFireTime().AsTime().Sub(to) <= steadyClock {
+func rewindQueue(queue *persistencespb.QueueState, target time.Time) bool {
+	if queue.GetExclusiveReaderHighWatermark().GetFireTime().AsTime().Sub(target) <= steadyClock {
 		return false
 	}
 	for _, reader := range queue.GetReaderStates() {
 		for _, scope := range reader.GetScopes() { // what was read and is not done
-			if first := scope.GetRange().GetInclusiveMin().GetFireTime().AsTime(); first.Before(to) {
-				to = first
+			if first := scope.GetRange().GetInclusiveMin().GetFireTime().AsTime(); first.Before(target) {
+				target = first
 			}
 		}
 	}
-	queue.ReaderStates, queue.ExclusiveReaderHighWatermark = nil, &persistencespb.TaskKey{FireTime: timestamppb.New(to)}
+	queue.ReaderStates, queue.ExclusiveReaderHighWatermark = nil, &persistencespb.TaskKey{FireTime: timestamppb.New(target)}
 	return true
 }

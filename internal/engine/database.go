@@ -334,7 +334,7 @@ func (d database) opened() error {
 		return nil //nolint:nilerr // macOS
 	}
 	for _, f := range open {
-		if is, err := os.Stat(filepath.Join(files, f.Name())); err == nil && os.SameFile(is, want) {
+		if info, err := os.Stat(filepath.Join(files, f.Name())); err == nil && os.SameFile(info, want) {
 			return nil
 		}
 	}

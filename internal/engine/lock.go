@@ -50,17 +50,17 @@ func isStopped(pid int) bool {
 	if err != nil {
 		return false
 	}
-	_, after, found := bytes.Cut(stat, []byte(") ")) // behind the program's name
-	return found && bytes.HasPrefix(after, []byte("T"))
+	_, fields, found := bytes.Cut(stat, []byte(") ")) // behind the program's name
+	return found && bytes.HasPrefix(fields, []byte("T"))
 }
 
 // unanswered is the fault for an engine whose owner lives and does not answer.
 func unanswered(pid int) error {
-	what, first := "does not answer", "Look at that process"
+	text, first := "does not answer", "Look at that process"
 	if isStopped(pid) {
-		what, first = "is stopped (SIGSTOP or Ctrl-Z)", fmt.Sprintf("Let it continue (kill -CONT %d)", pid)
+		text, first = "is stopped (SIGSTOP or Ctrl-Z)", fmt.Sprintf("Let it continue (kill -CONT %d)", pid)
 	}
-	return fault.New(fault.EngineUnreachable, "process %d runs the engine of this host, and it %s", pid, what).
+	return fault.New(fault.EngineUnreachable, "process %d runs the engine of this host, and it %s", pid, text).
 		Advise(fmt.Sprintf("%s, or end it (kill -9 %d); then repeat the command. Its loops stay.", first, pid))
 }
 

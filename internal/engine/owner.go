@@ -15,9 +15,9 @@ import (
 var processOwner func() (*user.User, error)
 
 func init() {
-	known := processOwner
+	lookup := processOwner
 	processOwner = func() (*user.User, error) {
-		if u, err := known(); err == nil {
+		if u, err := lookup(); err == nil {
 			return u, nil
 		}
 		return &user.User{Username: "uid " + strconv.Itoa(os.Getuid())}, nil

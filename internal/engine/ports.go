@@ -38,7 +38,7 @@ func (p ports) address() string { return hostPort(p.frontend) }
 // choosePorts returns the first pair of free ports from preferred on. It waits up to patience for the first pair:
 // when an owner is killed, the kernel may release its lock before its listeners.
 func choosePorts(ctx context.Context, preferred int, patience time.Duration) (ports, error) {
-	until := time.Now().Add(patience)
+	deadline := time.Now().Add(patience)
 	for p := (ports{frontend: preferred}); p.frontend <= lastPort-uiOffset; {
 		var err error
 		if p.ui, err = listenPair(p.frontend); err == nil {
@@ -47,7 +47,7 @@ func choosePorts(ctx context.Context, preferred int, patience time.Duration) (po
 			}
 			return p, err
 		}
-		if p.frontend > preferred || time.Now().After(until) {
+		if p.frontend > preferred || time.Now().After(deadline) {
 			p.frontend++
 		} else if err := pause(ctx, 2*time.Millisecond); err != nil {
 			return ports{}, err
@@ -69,7 +69,7 @@ func listenPair(frontend int) (net.Listener, error) {
 
 // freePorts finds two ports for the server to bind a moment later. Each process begins at another port, so engines
 // that start together do not choose the same ones. If they still do, start tries again.
-func freePorts() (one, other int, err error) {
+func freePorts() (first, second int, err error) {
 	span := lastPort - firstInternal
 	for i := range span {
 		port := firstInternal + (os.Getpid()*16+i)%span
@@ -78,10 +78,10 @@ func freePorts() (one, other int, err error) {
 			continue
 		}
 		l.Close()
-		if one != 0 {
-			return one, port, nil
+		if first != 0 {
+			return first, port, nil
 		}
-		one = port
+		first = port
 	}
 	return 0, 0, errors.New("no free ports for the engine's services")
 }

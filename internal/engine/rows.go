@@ -96,16 +96,16 @@ func (b badRow) String() string {
 }
 
 func (c column) bad(ctx context.Context, db *sql.DB) (bad []badRow, err error) {
-	whose, from := "x''", c.table
+	owner, source := "x''", c.table
 	switch c.owner {
 	case ofRun:
-		whose = "run_id"
+		owner = "run_id"
 	case ofTree:
-		whose = "tree_id"
+		owner = "tree_id"
 		// 3 is the state of an execution that is over, in its row of current_executions.
-		from += " WHERE tree_id NOT IN (SELECT run_id FROM current_executions WHERE state = 3)"
+		source += " WHERE tree_id NOT IN (SELECT run_id FROM current_executions WHERE state = 3)"
 	}
-	query := fmt.Sprintf("SELECT rowid, %s, %s, %s_encoding FROM %s", whose, c.name, c.name, from)
+	query := fmt.Sprintf("SELECT rowid, %s, %s, %s_encoding FROM %s", owner, c.name, c.name, source)
 	err = each(ctx, db, query, func(rows *sql.Rows) error {
 		var data []byte
 		var encoding sql.NullString
@@ -220,17 +220,17 @@ func forget(ctx context.Context, tx *sql.Tx, run []byte) error {
 }
 
 // goingOn returns, for each run that has not ended, the request to make its tasks again.
-func goingOn(ctx context.Context, db *sql.DB) (all []*adminservice.RefreshWorkflowTasksRequest, err error) {
+func goingOn(ctx context.Context, db *sql.DB) (items []*adminservice.RefreshWorkflowTasksRequest, err error) {
 	err = each(ctx, db, "SELECT namespace_id, workflow_id, run_id FROM current_executions WHERE state <> 3", func(rows *sql.Rows) error {
 		var namespace, run uuid.UUID
 		var workflow string
 		err := rows.Scan(&namespace, &workflow, &run)
-		all = append(all, &adminservice.RefreshWorkflowTasksRequest{
+		items = append(items, &adminservice.RefreshWorkflowTasksRequest{
 			NamespaceId: namespace.String(), Execution: &commonpb.WorkflowExecution{WorkflowId: workflow, RunId: run.String()},
 		})
 		return err
 	})
-	return all, err
+	return items, err
 }
 
 // described returns a text about bad rows, with the first three by name.

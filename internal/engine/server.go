@@ -126,8 +126,8 @@ func (s *server) ready(ctx context.Context, address string) error {
 }
 
 // refresh makes the server create the tasks of runs again.
-func (s *server) refresh(ctx context.Context, all []*adminservice.RefreshWorkflowTasksRequest) error {
-	if len(all) == 0 {
+func (s *server) refresh(ctx context.Context, requests []*adminservice.RefreshWorkflowTasksRequest) error {
+	if len(requests) == 0 {
 		return nil
 	}
 	conn, err := dial(s.endpoint.Address, s.endpoint.pass)
@@ -136,8 +136,8 @@ func (s *server) refresh(ctx context.Context, all []*adminservice.RefreshWorkflo
 	}
 	defer conn.Close()
 	admin := adminservice.NewAdminServiceClient(conn)
-	for _, one := range all {
-		_, failed := admin.RefreshWorkflowTasks(ctx, one)
+	for _, request := range requests {
+		_, failed := admin.RefreshWorkflowTasks(ctx, request)
 		err = errors.Join(err, failed)
 	}
 	return err

@@ -28,7 +28,7 @@ const (
 
 // start brings the database up to date, starts a server on it and writes its endpoint. known is the ID of the engine to
 // which this process's clients are connected, "" for none.
-func start(ctx context.Context, o Options, known string, lock *os.File, takeover bool) (*server, error) {
+func start(ctx context.Context, o Options, address string, lock *os.File, takeover bool) (*server, error) {
 	began := time.Now()
 	// From here on the lock file names this process, so the endpoint that the last owner left is no longer valid.
 	if err := own(lock); err != nil {
@@ -39,7 +39,7 @@ func start(ctx context.Context, o Options, known string, lock *os.File, takeover
 		o.Logger.Warn("The engine's endpoint can't be read and is written anew", "error", err)
 	}
 	if err != nil {
-		last = Endpoint{ClusterID: cmp.Or(known, uuid.NewString())}
+		last = Endpoint{ClusterID: cmp.Or(address, uuid.NewString())}
 	}
 	key, err := engineauth.Settle(o.Dir, o.Auth)
 	if err != nil {

@@ -24,17 +24,17 @@ func link(base string, p *engineauth.Pass, run, page string) string {
 	if p == nil {
 		return base + page
 	}
-	once := rand.Text()
-	at := base + linkPath + once + "." + signed(p, run, once)
+	nonce := rand.Text()
+	link := base + linkPath + nonce + "." + signed(p, run, nonce)
 	if page != "" {
-		at += "?" + url.Values{"to": {page}}.Encode()
+		link += "?" + url.Values{"to": {page}}.Encode()
 	}
-	return at
+	return link
 }
 
 // signed returns the part of a link that only somebody with the token can make: 128 bits.
-func signed(p *engineauth.Pass, run, once string) string {
-	return p.Sign("visit of the UI " + run + " " + once)[:32]
+func signed(p *engineauth.Pass, run, nonce string) string {
+	return p.Sign("visit of the UI " + run + " " + nonce)[:32]
 }
 
 // visitors serves the UI to browsers that came with a link, and to nobody else.
@@ -73,14 +73,14 @@ func (v *visitors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // open begins the session of a link, and returns "" if the link is not valid, or was used before.
 func (v *visitors) open(token string) (session string) {
-	once, mac, _ := strings.Cut(token, ".")
+	nonce, mac, _ := strings.Cut(token, ".")
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.used[once] || !hmac.Equal([]byte(mac), []byte(signed(v.pass, v.run, once))) {
+	if v.used[nonce] || !hmac.Equal([]byte(mac), []byte(signed(v.pass, v.run, nonce))) {
 		return ""
 	}
 	session = rand.Text()
-	v.used[once], v.sessions[session] = true, true
+	v.used[nonce], v.sessions[session] = true, true
 	return session
 }
 
@@ -98,9 +98,9 @@ func cookieName(r *http.Request) string {
 }
 
 // local returns to if it is a page of this UI, else the first page.
-func local(to string) string {
-	if u, err := url.Parse(to); err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.Contains(to, `\`) {
+func local(target string) string {
+	if u, err := url.Parse(target); err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(target, "/") || strings.HasPrefix(target, "//") || strings.Contains(target, `\`) {
 		return "/"
 	}
-	return to
+	return target
 }

@@ -118,7 +118,7 @@ func (a *Analysis) Add(t Trial) {
 }
 
 // count returns stats with t counted under name, which moves to the end.
-func count(stats []AreaStat, most int, name string, t Trial) []AreaStat {
+func count(stats []AreaStat, limit int, name string, t Trial) []AreaStat {
 	if name == "" {
 		return stats
 	}
@@ -136,7 +136,7 @@ func count(stats []AreaStat, most int, name string, t Trial) []AreaStat {
 	} else {
 		stat.DiscardsInARow++
 	}
-	return list.Last(append(counted, stat), most)
+	return list.Last(append(counted, stat), limit)
 }
 
 func hash(s string) string {
@@ -175,8 +175,8 @@ func (a Analysis) AlwaysDiscarded() []AreaStat {
 }
 
 // Stuck returns the areas whose last changes, at least that many, were all discarded: time to pivot (P2, after 3).
-func (a Analysis) Stuck(least int) []AreaStat {
-	return pick(a.Areas, func(s AreaStat) bool { return s.DiscardsInARow >= least && s.DiscardsInARow > 0 })
+func (a Analysis) Stuck(minimum int) []AreaStat {
+	return pick(a.Areas, func(s AreaStat) bool { return s.DiscardsInARow >= minimum && s.DiscardsInARow > 0 })
 }
 
 func pick(stats []AreaStat, want func(AreaStat) bool) []AreaStat {

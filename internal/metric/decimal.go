@@ -107,13 +107,13 @@ func exact(v decimal.Decimal) Decimal {
 }
 
 // Cmp returns -1, 0 or 1 if d is less than, equal to or greater than other, by value: 84.7 equals 84.70.
-func (d Decimal) Cmp(other Decimal) int { return d.value().Cmp(other.value()) }
+func (d Decimal) Cmp(y Decimal) int { return d.value().Cmp(y.value()) }
 
 // Sub returns d-other, exactly.
-func (d Decimal) Sub(other Decimal) Decimal { return exact(d.value().Sub(other.value())) }
+func (d Decimal) Sub(y Decimal) Decimal { return exact(d.value().Sub(y.value())) }
 
 // Add returns d+other, exactly.
-func (d Decimal) Add(other Decimal) Decimal { return exact(d.value().Add(other.value())) }
+func (d Decimal) Add(y Decimal) Decimal { return exact(d.value().Add(y.value())) }
 
 // Share returns d/n, rounded down to millionths, so n shares do not exceed d. If the result is zero, it returns d.
 func (d Decimal) Share(n int) Decimal {

@@ -19,12 +19,12 @@ const MaxDescription = 200
 func Description(raw string) string { return FirstLine(raw, MaxDescription) }
 
 // FirstLine is Description with another length.
-func FirstLine(raw string, most int) string {
+func FirstLine(raw string, limit int) string {
 	raw = raw[:min(len(raw), 64<<10)] // the first line, not a transcript
 	raw = string(Plain([]byte(raw)))
 	for line := range strings.FieldsFuncSeq(raw, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		// Git reads a line that begins with # as a comment, and agents write headings.
-		if line = clean(strings.TrimLeft(strings.TrimSpace(line), "#"), most); line != "" {
+		if line = clean(strings.TrimLeft(strings.TrimSpace(line), "#"), limit); line != "" {
 			return line
 		}
 	}
@@ -34,10 +34,10 @@ func FirstLine(raw string, most int) string {
 // clean makes text fit for one field of one line: valid UTF-8, with spaces for control characters and for line and
 // paragraph separators, without characters that change the direction of text, trimmed, and cut to at most that many
 // runes.
-func clean(s string, most int) string {
+func clean(s string, limit int) string {
 	s = strings.TrimSpace(s)
-	if len(s) > 8*most { // the rest will be cut anyway
-		s = s[:8*most]
+	if len(s) > 8*limit { // the rest will be cut anyway
+		s = s[:8*limit]
 	}
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -49,8 +49,8 @@ func clean(s string, most int) string {
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 	s = strings.TrimSpace(s)
-	if utf8.RuneCountInString(s) > most {
-		s = strings.TrimSpace(string([]rune(s)[:most-1])) + "…"
+	if utf8.RuneCountInString(s) > limit {
+		s = strings.TrimSpace(string([]rune(s)[:limit-1])) + "…"
 	}
 	return s
 }
@@ -59,9 +59,9 @@ func clean(s string, most int) string {
 // iteration, and "remove Y", which is the next idea (P2). Each part is of one change and not empty. A description without
 // any words has no parts.
 func Split(description string) []string {
-	from, to := conjunction(description)
-	if from >= 0 {
-		return append(Split(description[:from]), Split(description[to:])...)
+	start, end := conjunction(description)
+	if start >= 0 {
+		return append(Split(description[:start]), Split(description[end:])...)
 	}
 	if part := strings.Trim(description, " \t,;"); part != "" {
 		return []string{part}
@@ -76,7 +76,7 @@ var and = lazyregexp.New(strings.ReplaceAll(`(?i)(?:^|[^J])(and)(?:[^J]|$)|(?:^|
 // more: the word in any case, or a "&" that stands alone, with no letter, digit, underscore or hyphen beside it. "expand",
 // "R&D", "and_then" and "search-and-replace" name one change. Commas and semicolons do not count, because a rule that
 // guesses would reject good changes.
-func conjunction(s string) (from, to int) {
+func conjunction(s string) (start, end int) {
 	m := and().FindStringSubmatchIndex(s)
 	if m == nil {
 		return -1, -1
@@ -94,16 +94,16 @@ func Fingerprint(description string) string {
 }
 
 // Counted returns a number of things in words: 1 file, 2 files, 2 entries, 2 fixes.
-func Counted(n int, what string) string {
-	stem, entry := strings.CutSuffix(what, "try")
+func Counted(n int, noun string) string {
+	stem, entry := strings.CutSuffix(noun, "try")
 	switch {
 	case n == 1:
 	case entry:
-		what = stem + "tries"
-	case strings.HasSuffix(what, "x"):
-		what += "es"
+		noun = stem + "tries"
+	case strings.HasSuffix(noun, "x"):
+		noun += "es"
 	default:
-		what += "s"
+		noun += "s"
 	}
-	return strconv.Itoa(n) + " " + what
+	return strconv.Itoa(n) + " " + noun
 }

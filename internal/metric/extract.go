@@ -62,8 +62,8 @@ func (r Reading) Warning() string {
 // some returns the first few of these names.
 func some(names []string) string {
 	const most = 5
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	if further := len(names) - most; further > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), further)
 	}
 	return strings.Join(names, ", ")
 }
@@ -142,11 +142,11 @@ func byPattern(out []byte, pattern *regexp.Regexp) (Reading, error) {
 		return Reading{}, &NoNumber{"the pattern " + quote(pattern.String()) + " matches nothing" + hint + " in the output, which ends with", tail(out)}
 	}
 	match := matches[len(matches)-1]
-	from, to := groupOf(match)
-	if from < 0 {
+	start, end := groupOf(match)
+	if start < 0 {
 		return Reading{}, &NoNumber{"the pattern's last match leaves its first group empty", quote(string(out[match[0]:match[1]]))}
 	}
-	found := out[from:to]
+	found := out[start:end]
 	last, count := lastNumber(found)
 	last.pair = last.pair && !(last.seconds && last.to-last.from == len(found)) // else the pattern says that it is one
 	reading, err := read(last, count, found)
@@ -162,25 +162,25 @@ func byPattern(out []byte, pattern *regexp.Regexp) (Reading, error) {
 	if err := cutOff(found, last); err != nil {
 		return Reading{}, err
 	}
-	if piece := beyond(out, from+last.from, from+last.to, match); piece != nil {
+	if piece := beyond(out, start+last.from, start+last.to, match); piece != nil {
 		return Reading{}, &NoNumber{"the pattern found only a part of a number", quote(string(piece))}
 	}
 	if last.to == len(found) && !last.seconds { // the group may leave the unit out
-		reading.Unit = unitAt(out, to)
-		if to == match[1] {
-			reading.Joined = joined(out, token{from: from + last.from, to: to})
+		reading.Unit = unitAt(out, end)
+		if end == match[1] {
+			reading.Joined = joined(out, token{from: start + last.from, to: end})
 		}
 	}
 	reading.From = FromPattern
 	reading.Varied = varied(matches, func(match []int) []byte {
-		from, to := groupOf(match)
-		return out[max(from, 0):max(to, 0)]
+		start, end := groupOf(match)
+		return out[max(start, 0):max(end, 0)]
 	})
 	return reading, nil
 }
 
 // groupOf returns where a match has its first group, or the whole match without one. It is -1 for an empty group.
-func groupOf(match []int) (from, to int) {
+func groupOf(match []int) (start, end int) {
 	if len(match) > 2 {
 		return match[2], match[3]
 	}
@@ -246,15 +246,15 @@ func beyond(out []byte, from, to int, match []int) []byte {
 			end = max(end, to+m[1])
 		}
 	}
-	before := out[max(0, from-40):from]
-	if m := numberBegins().FindIndex(before); m != nil && !endsName(out, from-len(before)+m[0]) {
-		start = from - len(before) + m[0]
+	prefix := out[max(0, from-40):from]
+	if m := numberBegins().FindIndex(prefix); m != nil && !endsName(out, from-len(prefix)+m[0]) {
+		start = from - len(prefix) + m[0]
 	}
-	if m := numberStarts().FindIndex(before); m != nil && from == match[0] && !endsName(out, from-len(before)+m[0]) {
-		start = min(start, from-len(before)+m[0])
+	if m := numberStarts().FindIndex(prefix); m != nil && from == match[0] && !endsName(out, from-len(prefix)+m[0]) {
+		start = min(start, from-len(prefix)+m[0])
 	}
-	if m := blankThousands().FindIndex(before); m != nil && from == match[0] && digitsAlone(out[from:to], 3) && !inName(out, from-2) {
-		start = min(start, from-len(before)+m[0]+1)
+	if m := blankThousands().FindIndex(prefix); m != nil && from == match[0] && digitsAlone(out[from:to], 3) && !inName(out, from-2) {
+		start = min(start, from-len(prefix)+m[0]+1)
 	}
 	if start == from && end == to {
 		return nil
@@ -264,13 +264,13 @@ func beyond(out []byte, from, to int, match []int) []byte {
 
 // otherNames returns the names in METRIC lines besides that of the metric, none if the metric is the only one that is not a
 // further metric.
-func otherNames(lines [][][]byte, metric string, further []string) (others []string) {
+func otherNames(lines [][][]byte, metric string, further []string) (names []string) {
 	for _, line := range lines {
-		if name := clean(string(line[1]), 80); name != metric && (slices.Contains(further, metric) || !slices.Contains(further, name)) && !slices.Contains(others, name) && len(others) < MostNames {
-			others = append(others, name)
+		if name := clean(string(line[1]), 80); name != metric && (slices.Contains(further, metric) || !slices.Contains(further, name)) && !slices.Contains(names, name) && len(names) < MostNames {
+			names = append(names, name)
 		}
 	}
-	return others
+	return names
 }
 
 // byMetricLine reads a match of metricPattern.
@@ -325,11 +325,11 @@ func read(t token, count int, out []byte) (Reading, error) {
 		return Reading{}, &NoNumber{"the last value in the output is not a number", quote(t.text)}
 	}
 	if t.pair {
-		why := "a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern"
+		reason := "a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern"
 		if text := out[t.from:t.to]; !bytes.ContainsRune(text, ',') {
-			t.text, why = string(text), "this may be one number or two; print one number, or set verify.pattern"
+			t.text, reason = string(text), "this may be one number or two; print one number, or set verify.pattern"
 		}
-		return Reading{}, &NoNumber{why, quote(t.text)}
+		return Reading{}, &NoNumber{reason, quote(t.text)}
 	}
 	text := t.text
 	if t.grouped {
@@ -349,8 +349,8 @@ func read(t token, count int, out []byte) (Reading, error) {
 // tail returns the last line of out that is not blank, for an error.
 func tail(out []byte) string {
 	out = bytes.TrimSpace(out[max(0, len(out)-4096):])
-	if at := bytes.LastIndexAny(out, "\r\n"); at >= 0 {
-		out = out[at+1:]
+	if lineEnd := bytes.LastIndexAny(out, "\r\n"); lineEnd >= 0 {
+		out = out[lineEnd+1:]
 	}
 	return quote(string(out))
 }

@@ -61,7 +61,7 @@ func cut(word string) string {
 		{"isations", "iz", 3}, {"izations", "iz", 3}, {"isation", "iz", 3}, {"ization", "iz", 3}, {"ising", "iz", 4}, {"ised", "iz", 4}, {"ises", "iz", 4}, {"ise", "iz", 4},
 		{"ies", "y", 2}, {"ied", "y", 2}, {"ing", "", 4}, {"ed", "", 3}, {"es", "", 3}, {"s", "", 3},
 	} {
-		if left, is := strings.CutSuffix(word, ending.has); is && len(left) >= ending.least && !strings.HasSuffix(word, "ss") && !strings.HasSuffix(word, "us") {
+		if left, ok := strings.CutSuffix(word, ending.has); ok && len(left) >= ending.least && !strings.HasSuffix(word, "ss") && !strings.HasSuffix(word, "us") {
 			word = left + ending.is
 			break
 		}

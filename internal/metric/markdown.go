@@ -17,12 +17,12 @@ func (a Analysis) Markdown(maxBytes int) string {
 		return fit([]string{"- Nothing has been tried yet."}, maxBytes)
 	}
 	lines := []string{fmt.Sprintf("- Tried so far: %d, kept: %d, discarded: %d.", a.Tried, a.Kept, a.Tried-a.Kept)}
-	section := func(title string, stats []AreaStat, most int, line func(AreaStat) string) {
+	section := func(title string, stats []AreaStat, limit int, line func(AreaStat) string) {
 		if len(stats) == 0 {
 			return
 		}
 		lines = append(lines, "- "+title+":")
-		for _, s := range stats[:min(len(stats), most)] {
+		for _, s := range stats[:min(len(stats), limit)] {
 			lines = append(lines, "  - "+line(s))
 		}
 	}
@@ -42,10 +42,10 @@ func (a Analysis) Markdown(maxBytes int) string {
 		}
 	}
 	ratio := func(s AreaStat) string { return fmt.Sprintf("%s %d of %d", code(s.Area), s.Kept, s.Tried) }
-	every := func(AreaStat) bool { return true }
-	inLine("Kept by kind of change (first word)", pick(a.Kinds, every), ratio)
-	inLine("Kept by type of file", pick(a.Types, every), ratio)
-	inLine("Discarded for", pick(a.Reasons, every), func(s AreaStat) string { return fmt.Sprintf("%s %d", code(s.Area), s.Tried) })
+	always := func(AreaStat) bool { return true }
+	inLine("Kept by kind of change (first word)", pick(a.Kinds, always), ratio)
+	inLine("Kept by type of file", pick(a.Types, always), ratio)
+	inLine("Discarded for", pick(a.Reasons, always), func(s AreaStat) string { return fmt.Sprintf("%s %d", code(s.Area), s.Tried) })
 	return fit(lines, maxBytes)
 }
 

@@ -21,12 +21,12 @@ func Named(out Output, form *Form) map[string]Reading {
 	found := out.metrics()
 	named := map[string]Reading{}
 	for _, name := range namesOf(found) {
-		source, again := Search{Form: form}.wanted(name)
-		if !again {
+		source, retry := Search{Form: form}.wanted(name)
+		if !retry {
 			last := found[lastOf(found, name)]
 			source = Source{From: FromMetric, Name: name, Prefix: last.shape()}
 		}
-		if reading, err := readMetric(out, found, source, !again); err == nil && len(named) < MostNames {
+		if reading, err := readMetric(out, found, source, !retry); err == nil && len(named) < MostNames {
 			named[name] = reading
 		}
 	}
@@ -62,7 +62,7 @@ func namedEarlier(stdout []byte) map[string]Reading {
 	named := map[string]Reading{}
 	for _, line := range lines {
 		reading, err := byMetricLine(line)
-		if _, known := named[reading.Name]; err == nil && (known || len(named) < MostNames) {
+		if _, ok := named[reading.Name]; err == nil && (ok || len(named) < MostNames) {
 			named[reading.Name] = reading
 		}
 	}
@@ -103,12 +103,12 @@ func Broken(bounds []Bound, baseline, values map[string]Decimal) (broken BrokenB
 		if b.AtWorst == nil {
 			continue
 		}
-		before, was := baseline[b.Name]
-		value, is := values[b.Name]
-		if !is || b.AtWorst.Percent && !was {
+		reference, ok := baseline[b.Name]
+		value, found := values[b.Name]
+		if !found || b.AtWorst.Percent && !ok {
 			return BrokenBound{Name: b.Name, Missing: true}, true
 		}
-		if limit := b.Limit(before); !TargetMet(b.Direction, value, limit) {
+		if limit := b.Limit(reference); !TargetMet(b.Direction, value, limit) {
 			return BrokenBound{Name: b.Name, Value: value, Limit: limit}, true
 		}
 	}
@@ -146,8 +146,8 @@ func (a Averages) With(values map[string]Decimal) Averages {
 	out := Averages{}
 	maps.Copy(out, a)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if before, known := out[name]; known {
-			out[name] = Average{before.N + 1, before.Sum.Add(values[name])}
+		if average, ok := out[name]; ok {
+			out[name] = Average{average.N + 1, average.Sum.Add(values[name])}
 		} else if len(out) < MostNames {
 			out[name] = Average{1, values[name]}
 		}

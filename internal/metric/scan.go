@@ -67,13 +67,13 @@ func scan(b []byte, i int) (token, int) {
 			if sign := deviationSign(b, i); sign < i {
 				return token{kind: number, from: sign, to: end, text: string(b[sign:end]), pair: true}, end
 			}
-			switch before := at(b, i-1); at(b, end) { // this is done for each number of megabytes
+			switch previous := at(b, i-1); at(b, end) { // this is done for each number of megabytes
 			case ' ', 'd', 'h', 'm', 's', 'u', 'n', "µ"[0], "μ"[0]:
 				if text, end, pair := duration(b, i); end > i {
 					return token{kind: number, from: i, to: end, text: text, seconds: true, pair: pair}, end
 				}
 			case ':':
-				if n := length(minutes, b, i); n > 0 && !isWord(before) && before != ':' && before != '.' {
+				if n := length(minutes, b, i); n > 0 && !isWord(previous) && previous != ':' && previous != '.' {
 					t := token{kind: number, from: i, to: i + n, text: string(b[i : i+n]), pair: true}
 					if bytes.ContainsAny(b[i:t.to], ".,") {
 						t.text, t.seconds, t.pair = stopwatch(b[i:t.to]), true, false
@@ -81,7 +81,7 @@ func scan(b []byte, i int) (token, int) {
 					return t, t.to
 				}
 			case ',':
-				if grouped || before == ',' || before == '.' || endsName(b, i) {
+				if grouped || previous == ',' || previous == '.' || endsName(b, i) {
 					break
 				}
 				if n := length(pair, b, i); n > 0 {
@@ -114,13 +114,13 @@ func scan(b []byte, i int) (token, int) {
 
 // deviationSign returns where "±" or "+/-" begins before the number at i, and i if there is none.
 func deviationSign(b []byte, i int) int {
-	before := b[:i]
-	for len(before) > 0 && before[len(before)-1] == ' ' {
-		before = before[:len(before)-1]
+	prefix := b[:i]
+	for len(prefix) > 0 && prefix[len(prefix)-1] == ' ' {
+		prefix = prefix[:len(prefix)-1]
 	}
 	for _, sign := range deviationSigns {
-		if bytes.HasSuffix(before, sign) {
-			return len(before) - len(sign)
+		if bytes.HasSuffix(prefix, sign) {
+			return len(prefix) - len(sign)
 		}
 	}
 	if b[i] == '-' && bytes.HasSuffix(b[:i], []byte("+/")) {
@@ -133,11 +133,11 @@ var deviationSigns = [][]byte{[]byte("±"), []byte("+/-")}
 
 // endsName reports whether the digits at i, or the hyphen before them, belong to a name: "utf8", "BenchmarkSort-8".
 func endsName(b []byte, i int) bool {
-	from := i
-	for isWord(at(b, from-1)) {
-		from--
+	start := i
+	for isWord(at(b, start-1)) {
+		start--
 	}
-	return from < i && !isDigit(b[from])
+	return start < i && !isDigit(b[start])
 }
 
 // startsNumber reports whether the sign or point at i begins a number.
@@ -145,8 +145,8 @@ func startsNumber(b []byte, i int) bool {
 	if b[i] != '.' {
 		return isDigit(at(b, i+1)) || at(b, i+1) == '.' && isDigit(at(b, i+2))
 	}
-	before := at(b, i-1)
-	return isDigit(at(b, i+1)) && before != '.' && before != ')' && before != ']' && !isWord(before) && (before < 0x80 || bytes.HasSuffix(b[:i], minus))
+	previous := at(b, i-1)
+	return isDigit(at(b, i+1)) && previous != '.' && previous != ')' && previous != ']' && !isWord(previous) && (previous < 0x80 || bytes.HasSuffix(b[:i], minus))
 }
 
 // numberEnd returns the end of the number that starts at i, where its sign may be. It is grouped if commas stand between
@@ -157,7 +157,7 @@ func numberEnd(b []byte, i int) (end int, grouped, apart bool) {
 		i++
 	}
 	n := digits(b[i:])
-	if before := at(b, i-1); at(b, i+n) == ',' && before != ',' && before != '.' {
+	if previous := at(b, i-1); at(b, i+n) == ',' && previous != ',' && previous != '.' {
 		if groups := length(thousands, b, i); groups > 0 {
 			n, grouped = groups, true
 		}
@@ -213,10 +213,10 @@ func skip(b []byte, i int) int {
 	if b[p] == '-' || b[p] == '+' {
 		p++
 	}
-	before := at(b, p-1)
+	previous := at(b, p-1)
 	switch at(b, p+digits(b[p:])) {
 	case 'x', 'X':
-		if !isWord(before) {
+		if !isWord(previous) {
 			n = length(hexadecimal, b, p)
 		}
 	case '-', '/':
@@ -226,7 +226,7 @@ func skip(b []byte, i int) int {
 			}
 		}
 	case ':':
-		if !isWord(before) && before != ':' && before != '.' { // it stands alone
+		if !isWord(previous) && previous != ':' && previous != '.' { // it stands alone
 			n = clock(b, p)
 		}
 	case '.':
@@ -248,17 +248,17 @@ func clock(b []byte, i int) int {
 }
 
 // notFiniteWord reports whether b[from:to] is a word such as NaN or Inf in the place of a number.
-func notFiniteWord(b []byte, from, to int) bool {
-	switch string(b[from:to]) {
+func notFiniteWord(b []byte, start, end int) bool {
+	switch string(b[start:end]) {
 	case "NaN", "nan", "NAN", "Inf", "inf", "Infinity", "infinity":
 	default:
 		return false
 	}
-	before := at(b, from-1)
-	if before == '-' || before == '+' {
-		before = at(b, from-2)
+	previous := at(b, start-1)
+	if previous == '-' || previous == '+' {
+		previous = at(b, start-2)
 	}
-	return stands(before) && stands(at(b, to))
+	return stands(previous) && stands(at(b, end))
 }
 
 // stands reports whether c may be next to a value in a sentence, a list or an assignment. A hyphen or slash may not:

@@ -34,16 +34,16 @@ const (
 // and the diff is in more than one place, or, for an "and" anywhere, if the diff is in more than one folder. "Swap
 // prepare_auth and prepare_body" in one file is one change.
 func Several(description string, s Shape) string {
-	from, to := conjunction(description)
-	if from < 0 {
+	start, end := conjunction(description)
+	if start < 0 {
 		return ""
 	}
 	switch {
 	case s.Areas > 1:
 		return "the description names several changes, and the diff is in " + Counted(s.Areas, "folder")
-	case clause(description[to:]) && (s.Files > 1 || s.Hunks > 1):
+	case clause(description[end:]) && (s.Files > 1 || s.Hunks > 1):
 		return "the description names several changes, and the diff is in " + places(s)
-	case clause(description[to:]) && s.Hunks == 0 && s.Files == 1: // nobody counted
+	case clause(description[end:]) && s.Hunks == 0 && s.Files == 1: // nobody counted
 		return "the description names several changes"
 	}
 	return ""
@@ -90,6 +90,6 @@ var (
 )
 
 // words matches each of these words, with the endings of a verb.
-func words(all ...string) lazyregexp.Regexp {
-	return lazyregexp.New(`^(?:` + strings.Join(all, "|") + `)(?:e?s|e?d|ing)?$`)
+func words(names ...string) lazyregexp.Regexp {
+	return lazyregexp.New(`^(?:` + strings.Join(names, "|") + `)(?:e?s|e?d|ing)?$`)
 }

@@ -73,10 +73,10 @@ func Read(out Output, s Search) (Reading, error) {
 	if err != nil {
 		return reading, err
 	}
-	source, again := s.wanted("")
-	if again && !s.Unchanged && reading.Repeats > 0 && reading.Repeats < source.Repeats {
-		why := fmt.Sprintf("the unchanged code prints it %s, and this output %s; the last one is", Counted(source.Repeats, "time"), Counted(reading.Repeats, "time"))
-		return Reading{}, &NoNumber{why, quote(reading.Value.String())}
+	source, retry := s.wanted("")
+	if retry && !s.Unchanged && reading.Repeats > 0 && reading.Repeats < source.Repeats {
+		reason := fmt.Sprintf("the unchanged code prints it %s, and this output %s; the last one is", Counted(source.Repeats, "time"), Counted(reading.Repeats, "time"))
+		return Reading{}, &NoNumber{reason, quote(reading.Value.String())}
 	}
 	return reading, nil
 }
@@ -88,14 +88,14 @@ func (s Search) find(out Output) (Reading, error) {
 	if s.earlier() {
 		return readEarlier(Plain(out.Stdout), s.Further)
 	}
-	source, again := s.wanted("")
+	source, retry := s.wanted("")
 	found := out.metrics()
-	if again && source.From == FromMetric {
+	if retry && source.From == FromMetric {
 		return readMetric(out, found, source, false)
 	}
 
 	found = slices.DeleteFunc(found, func(m metricAt) bool { return slices.Contains(s.Further, m.name) })
-	if len(found) > 0 && again {
+	if len(found) > 0 && retry {
 		last := found[len(found)-1]
 		return Reading{}, &NoNumber{"the number of the unchanged code was the last in a line; now the output has a METRIC", quote(last.text())}
 	}
@@ -108,9 +108,9 @@ func (s Search) find(out Output) (Reading, error) {
 	if m, ok := out.onStderr(s.Further); ok {
 		return Reading{}, &NoNumber{"METRIC " + m.name + "= is on stderr, but only stdout is read", quote(m.text())}
 	}
-	reading, err := readLast(out, source, again)
-	if none, ok := errors.AsType[*NoNumber](err); ok && s.onlyFurther(out) {
-		none.Why, none.Seen = "the output has only METRIC lines of metrics that are declared besides the metric", quote(strings.Join(s.Further, ", "))
+	reading, err := readLast(out, source, retry)
+	if noNumber, ok := errors.AsType[*NoNumber](err); ok && s.onlyFurther(out) {
+		noNumber.Why, noNumber.Seen = "the output has only METRIC lines of metrics that are declared besides the metric", quote(strings.Join(s.Further, ", "))
 	}
 	return reading, err
 }
@@ -140,13 +140,13 @@ func readEarlier(out []byte, further []string) (Reading, error) {
 
 // readMetric reads the last METRIC of a name behind a prefix. In the first output there must be no other prefix.
 func readMetric(out Output, found []metricAt, source Source, first bool) (Reading, error) {
-	var last, other *metricAt
+	var last, second *metricAt
 	var printed []metricAt
 	for i, m := range found {
 		switch {
 		case m.name != source.Name:
 		case m.shape() != source.Prefix:
-			other = &found[i]
+			second = &found[i]
 		case last != nil && m.exactPrefix() != last.exactPrefix():
 			return Reading{}, differently(*last, m)
 		default:
@@ -156,8 +156,8 @@ func readMetric(out Output, found []metricAt, source Source, first bool) (Readin
 	if last == nil {
 		return Reading{}, instead(out, found, source)
 	}
-	if first && other != nil {
-		return Reading{}, differently(*other, *last)
+	if first && second != nil {
+		return Reading{}, differently(*second, *last)
 	}
 	reading, err := readValue(last.name, last.value)
 	reading.Prefix = source.Prefix
@@ -169,24 +169,24 @@ func readMetric(out Output, found []metricAt, source Source, first bool) (Readin
 }
 
 // differently is the error for a METRIC that is printed behind two prefixes.
-func differently(one, other metricAt) *NoNumber {
-	return &NoNumber{"METRIC " + one.name + "= is printed behind different prefixes", quote(one.text()) + " and " + quote(other.text())}
+func differently(first, second metricAt) *NoNumber {
+	return &NoNumber{"METRIC " + first.name + "= is printed behind different prefixes", quote(first.text()) + " and " + quote(second.text())}
 }
 
 // instead returns why there is no number where METRIC name= is expected, and what there is.
 func instead(out Output, found []metricAt, source Source) *NoNumber {
-	why := "no line " + quote(source.text()) + ", as the unchanged code prints it; instead"
+	reason := "no line " + quote(source.text()) + ", as the unchanged code prints it; instead"
 	if len(found) > 0 {
-		return &NoNumber{why, quote(found[len(found)-1].text())}
+		return &NoNumber{reason, quote(found[len(found)-1].text())}
 	}
 	if m, ok := out.onStderr(nil); ok {
-		return &NoNumber{why + ", on stderr", quote(m.text())}
+		return &NoNumber{reason + ", on stderr", quote(m.text())}
 	}
 	end := Plain(out.end())
 	if len(bytes.TrimSpace(end)) == 0 {
-		return &NoNumber{why, "nothing"}
+		return &NoNumber{reason, "nothing"}
 	}
-	return &NoNumber{why + ", the output ends with", tail(end)}
+	return &NoNumber{reason + ", the output ends with", tail(end)}
 }
 
 // with returns the source after another measurement, in which the number was found so often.
@@ -206,7 +206,7 @@ func (s Source) text() string {
 }
 
 // readLast reads the last number of an output, in the line that it had before if there was one.
-func readLast(out Output, source Source, again bool) (Reading, error) {
+func readLast(out Output, source Source, retry bool) (Reading, error) {
 	text := Plain(out.end())
 	if out.Lost > 0 { // its first line may have begun in what was left out
 		_, text, _ = bytes.Cut(text, []byte("\n"))
@@ -218,8 +218,8 @@ func readLast(out Output, source Source, again bool) (Reading, error) {
 		err = cutOff(text, last)
 	}
 	if err != nil {
-		if none, ok := errors.AsType[*NoNumber](err); ok && out.Lost > 0 && last.kind == nothing {
-			none.Why = fmt.Sprintf("%d bytes of the output were left out, and there is %s", out.Lost, none.Why)
+		if noNumber, ok := errors.AsType[*NoNumber](err); ok && out.Lost > 0 && last.kind == nothing {
+			noNumber.Why = fmt.Sprintf("%d bytes of the output were left out, and there is %s", out.Lost, noNumber.Why)
 		}
 		return Reading{}, err
 	}
@@ -229,13 +229,13 @@ func readLast(out Output, source Source, again bool) (Reading, error) {
 	if out.Lost == 0 {
 		reading.Lines = countLines(text, reading.Line)
 	}
-	if !again {
+	if !retry {
 		return reading, nil
 	}
 	if reading.Line != source.Line {
 		return Reading{}, &NoNumber{"the last number is not in a line like " + quote(source.Line) + ", as that of the unchanged code; the line is", quote(string(bytes.TrimSpace(line)))}
 	}
-	if known := source.Lines > 0 && reading.Lines > 0; known && source.Lines != reading.Lines {
+	if ok := source.Lines > 0 && reading.Lines > 0; ok && source.Lines != reading.Lines {
 		return Reading{}, &NoNumber{
 			fmt.Sprintf("the last number is in the last of %s like %s, that of the unchanged code in the last of %d; the line is", Counted(reading.Lines, "line"), quote(source.Line), source.Lines),
 			quote(string(bytes.TrimSpace(line))),
@@ -331,9 +331,9 @@ func metricsIn(out []byte) (found []metricAt) {
 
 // metricsOfLine is metricsIn for one line.
 func metricsOfLine(line []byte) (found []metricAt) {
-	from := 0
-	for _, at := range metricInLine().FindAllSubmatchIndex(line, -1) {
-		prefix, value := line[min(from, at[0]):at[0]], line[at[1]:]
+	start := 0
+	for _, span := range metricInLine().FindAllSubmatchIndex(line, -1) {
+		prefix, value := line[min(start, span[0]):span[0]], line[span[1]:]
 		if glued(prefix) && len(bytes.Trim(prefix, progress)) > 0 {
 			continue
 		}
@@ -343,9 +343,9 @@ func metricsOfLine(line []byte) (found []metricAt) {
 		if !first && !number {
 			continue
 		}
-		found = append(found, metricAt{prefix: prefix, name: clean(string(line[at[2]:at[3]]), 80), value: value})
+		found = append(found, metricAt{prefix: prefix, name: clean(string(line[span[2]:span[3]]), 80), value: value})
 		if number {
-			from = at[1] + len(value) - len(bytes.TrimLeft(value, " \t")) + next
+			start = span[1] + len(value) - len(bytes.TrimLeft(value, " \t")) + next
 		}
 	}
 	for i := range found[:max(len(found)-1, 0)] { // the value ends where the next METRIC begins
@@ -374,13 +374,13 @@ func glued(prefix []byte) bool {
 }
 
 // otherMetrics returns the names besides that of the metric.
-func otherMetrics(found []metricAt, metric string) (others []string) {
+func otherMetrics(found []metricAt, metric string) (names []string) {
 	for _, m := range found {
-		if m.name != metric && !slices.Contains(others, m.name) && len(others) < MostNames {
-			others = append(others, m.name)
+		if m.name != metric && !slices.Contains(names, m.name) && len(names) < MostNames {
+			names = append(names, m.name)
 		}
 	}
-	return others
+	return names
 }
 
 // readValue reads the number of a METRIC line, which has to be whole.
@@ -413,11 +413,11 @@ func withoutMetrics(out []byte) []byte {
 
 // lineAround returns the line of a byte.
 func lineAround(out []byte, i int) []byte {
-	from := bytes.LastIndexAny(out[:i], "\r\n") + 1
+	start := bytes.LastIndexAny(out[:i], "\r\n") + 1
 	if n := bytes.IndexAny(out[i:], "\r\n"); n >= 0 {
-		return out[from : i+n]
+		return out[start : i+n]
 	}
-	return out[from:]
+	return out[start:]
 }
 
 // countLines returns how many lines have a shape.
@@ -446,14 +446,14 @@ func shapeOf(line []byte) string {
 		if t.seconds {
 			continue
 		}
-		from, to := unitSpan(line, t.to)
-		word := string(line[from:to])
-		if _, known := units[word]; known {
-			i = to
-		} else if to > from && !isWord(at(line, to)) {
-			shape = append(shape, line[i:from]...)
+		start, end := unitSpan(line, t.to)
+		word := string(line[start:end])
+		if _, ok := units[word]; ok {
+			i = end
+		} else if end > start && !isWord(at(line, end)) {
+			shape = append(shape, line[i:start]...)
 			shape = append(shape, strings.TrimSuffix(word, "s")...)
-			i = to
+			i = end
 		}
 	}
 	text := strings.ReplaceAll(string(shape), "(cached)", "#") // go test

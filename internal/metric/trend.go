@@ -44,17 +44,17 @@ func trend(points []Point, direction string) string {
 			return Improving
 		}
 	}
-	turns, steps, before := 0, 0, 0
+	turns, steps, lastTurn := 0, 0, 0
 	for i := 1; i < len(points); i++ {
 		step := points[i].Value.Cmp(points[i-1].Value)
 		if step == 0 {
 			continue
 		}
 		steps++
-		if step == -before {
+		if step == -lastTurn {
 			turns++
 		}
-		before = step
+		lastTurn = step
 	}
 	if turns >= 2 && 2*turns >= steps-1 {
 		return Oscillating

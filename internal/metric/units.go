@@ -21,10 +21,10 @@ type unit struct {
 // units are known by how programs write them. Whether K is 1000 or 1024 is not certain, nor is it for kB, so a number in K
 // is never compared with one in M.
 var units = func() map[string]unit {
-	all := map[string]unit{"%": {name: "%"}}
+	table := map[string]unit{"%": {name: "%"}}
 	add := func(base, size string, names ...string) {
 		for _, n := range names {
-			all[n] = unit{name: names[0], base: base, size: decimal.RequireFromString(size)}
+			table[n] = unit{name: names[0], base: base, size: decimal.RequireFromString(size)}
 		}
 	}
 	add("s", "1e-9", "ns", "nsec")
@@ -38,7 +38,7 @@ var units = func() map[string]unit {
 	add("B", "1048576", "MiB")
 	add("B", "1073741824", "GiB")
 	add("B", "1099511627776", "TiB")
-	all["‰"] = unit{name: "‰"}
+	table["‰"] = unit{name: "‰"}
 	for _, names := range [][]string{
 		{"hundred", "hundreds"}, {"dozen", "dozens", "doz", "dz"}, {"score"}, {"gross"},
 		{"thousand", "thousands", "Thousand", "thsd", "tsd", "Tsd", "tausend", "Tausend"},
@@ -53,55 +53,55 @@ var units = func() map[string]unit {
 	for _, names := range [][]string{{"kB", "KB", "kb"}, {"MB", "mb"}, {"GB", "gb"}, {"TB", "tb"}, {"K", "k"}, {"M"}, {"G"}, {"T"}, {"m"}} {
 		add("", "0", names...)
 	}
-	return all
+	return table
 }()
 
 // unitAt returns the name of the unit of a number that ends at i: "12ms", "12 ms", "12 ms/op", "12%". If it is none that pawl
 // knows ("12 Mbit", "12 tests"), it is the word itself, or "" for a longer one.
 func unitAt(b []byte, i int) string {
-	from, to := unitSpan(b, i)
-	word := string(b[from:to])
-	if isWord(at(b, to)) && word != "%" {
+	start, end := unitSpan(b, i)
+	word := string(b[start:end])
+	if isWord(at(b, end)) && word != "%" {
 		return ""
 	}
 	return cmp.Or(units[word].name, word)
 }
 
 // unitSpan returns where the unit of a number that ends at i is.
-func unitSpan(b []byte, i int) (from, to int) {
-	from = i
+func unitSpan(b []byte, i int) (start, end int) {
+	start = i
 	if c := at(b, i); c == ' ' || c == '\t' {
-		from++
+		start++
 	}
-	if at(b, from) == '%' {
-		return from, from + 1
+	if at(b, start) == '%' {
+		return start, start + 1
 	}
-	if bytes.HasPrefix(b[from:], []byte("‰")) {
-		return from, from + len("‰")
+	if bytes.HasPrefix(b[start:], []byte("‰")) {
+		return start, start + len("‰")
 	}
-	return from, letters(b, from)
+	return start, letters(b, start)
 }
 
 // rescaled reports whether two words that are no known units differ by a prefix that says how large they are: Mbit and kbit,
 // rps and krps.
-func rescaled(one, other string) bool {
+func rescaled(first, second string) bool {
 	stem := func(word string) string {
 		if r, size := utf8.DecodeRuneInString(word); size < len(word) && strings.ContainsRune("kKMGTPmµμunp", r) {
 			return word[size:]
 		}
 		return word
 	}
-	return stem(one) == stem(other) || stem(one) == other || one == stem(other)
+	return stem(first) == stem(second) || stem(first) == second || first == stem(second)
 }
 
 // letters returns the end of the letters at i, or of the first few: more are no unit.
 func letters(b []byte, i int) int {
-	for to := i; ; {
-		r, size := utf8.DecodeRune(b[min(to, len(b)):])
-		if !unicode.IsLetter(r) || to-i > len("Milliarden") {
-			return to
+	for end := i; ; {
+		r, size := utf8.DecodeRune(b[min(end, len(b)):])
+		if !unicode.IsLetter(r) || end-i > len("Milliarden") {
+			return end
 		}
-		to += size
+		end += size
 	}
 }
 
@@ -110,13 +110,13 @@ func letters(b []byte, i int) int {
 // between none. It returns the seconds and where the duration ends, or i if there is none. It is a pair if it may be two numbers
 // side by side: "2s 200ms", where no part is a minute or more.
 func duration(b []byte, i int) (seconds string, end int, pair bool) {
-	from, apart := i, false
+	start, apart := i, false
 	if c := at(b, i); c == '-' || c == '+' {
-		from++
+		start++
 	}
-	sign, total, parts, before, whole := b[i:from], decimal.Zero, 0, decimal.Zero, true
+	sign, total, parts, previous, whole := b[i:start], decimal.Zero, 0, decimal.Zero, true
 	for end = i; whole; parts++ {
-		to := from + digits(b[from:])
+		to := start + digits(b[start:])
 		if c := at(b, to); (c == '.' || c == ',') && isDigit(at(b, to+1)) {
 			whole, to = false, to+1+digits(b[to+1:])
 		}
@@ -125,24 +125,24 @@ func duration(b []byte, i int) (seconds string, end int, pair bool) {
 			name++
 		}
 		last := letters(b, name)
-		if to == from || to-from > longestPart || last == name {
+		if to == start || to-start > longestPart || last == name {
 			break
 		}
 		size := partOf(string(b[name:last]))
 		if size.IsZero() {
 			break
 		}
-		n := decimal.RequireFromString(strings.Replace(string(b[from:to]), ",", ".", 1)).Mul(size)
-		if parts > 0 && n.GreaterThanOrEqual(before) || parts > 1 && apart != (from > end) {
+		n := decimal.RequireFromString(strings.Replace(string(b[start:to]), ",", ".", 1)).Mul(size)
+		if parts > 0 && n.GreaterThanOrEqual(previous) || parts > 1 && apart != (start > end) {
 			break
 		}
 		if parts == 0 {
 			pair = size.LessThan(units["min"].size)
 		}
-		apart = from > end && parts > 0
-		total, before, end, from = total.Add(n), size, last, last
-		if at(b, from) == ' ' {
-			from++
+		apart = start > end && parts > 0
+		total, previous, end, start = total.Add(n), size, last, last
+		if at(b, start) == ' ' {
+			start++
 		}
 	}
 	if parts < 2 || isWord(at(b, end)) || isWord(at(b, i-1)) {
@@ -194,22 +194,22 @@ func (f *Form) In(metric string, r Reading) (Decimal, error) {
 	if f == nil {
 		return r.Value, nil
 	}
-	want, known := f.Units[metric]
-	if known && want == "" && r.Joined != "" {
+	want, ok := f.Units[metric]
+	if ok && want == "" && r.Joined != "" {
 		return Decimal{}, &NoNumber{"letters follow the number, and none follow that of the unchanged code", quote(r.Joined)}
 	}
-	if !known || r.Unit == want || r.Value.Sign() == 0 {
+	if !ok || r.Unit == want || r.Value.Sign() == 0 {
 		return r.Value, nil
 	}
-	from, to := units[r.Unit], units[want]
-	if from.name == "" && to.name == "" && !rescaled(r.Unit, want) {
+	source, target := units[r.Unit], units[want]
+	if source.name == "" && target.name == "" && !rescaled(r.Unit, want) {
 		return r.Value, nil
 	}
-	if from.base == "" || from.base != to.base {
+	if source.base == "" || source.base != target.base {
 		return Decimal{}, &NoNumber{Why: "no number to compare: " + r.Value.String() + has(r.Unit) + ", and the number of the unchanged code" + has(want)}
 	}
 	v := r.Value.value()
-	in := v.Mul(from.size).DivRound(to.size, max(0, -v.Exponent())+18)
+	in := v.Mul(source.size).DivRound(target.size, max(0, -v.Exponent())+18)
 	converted, err := ParseDecimal(in.String())
 	if err != nil {
 		return Decimal{}, &NoNumber{"the number is out of range", quote(r.Value.String() + r.Unit)}
@@ -240,7 +240,7 @@ func (f *Form) With(metric string, r Reading) *Form {
 	if f != nil && out.Sources != nil {
 		out.Sources[metric] = out.Sources[metric].with(r.Repeats)
 	}
-	if _, known := out.Units[metric]; !known {
+	if _, ok := out.Units[metric]; !ok {
 		out.Units[metric] = r.Unit
 	}
 	out.Guessed = out.Guessed || metric == "" && r.Guessed()

@@ -43,22 +43,22 @@ func cutOff(out []byte, t token) error {
 	if piece := behind(out, t.to); piece > 0 {
 		return partial(out[t.from : t.to+piece])
 	}
-	before := out[max(0, t.from-40):t.from]
-	if n := bytes.LastIndexAny(before, "\r\n"); n >= 0 {
-		before = before[n+1:]
+	prefix := out[max(0, t.from-40):t.from]
+	if n := bytes.LastIndexAny(prefix, "\r\n"); n >= 0 {
+		prefix = prefix[n+1:]
 	}
-	begin := t.from - len(before)
-	if m := goesOnBefore().FindIndex(before); m != nil && !inName(out, begin+m[0]) {
+	begin := t.from - len(prefix)
+	if m := goesOnBefore().FindIndex(prefix); m != nil && !inName(out, begin+m[0]) {
 		signed := out[t.from] == '+' || out[t.from] == '-'
 		exponent := signed && digitsAlone(out[t.from+1:t.to], 3) // Fortran prints 0.15+104
-		if before[m[0]] != '.' || exponent {
-			return partial(out[begin+numberStart(before, m[0]) : t.to])
+		if prefix[m[0]] != '.' || exponent {
+			return partial(out[begin+numberStart(prefix, m[0]) : t.to])
 		}
 	}
 	if digits(out[t.from:]) != 3 {
 		return nil
 	}
-	if m := blankThousands().FindIndex(before); m != nil && !inName(out, t.from-2) {
+	if m := blankThousands().FindIndex(prefix); m != nil && !inName(out, t.from-2) {
 		return partial(bytes.TrimLeft(out[begin+m[0]:t.to], " \t"))
 	}
 	return nil

@@ -44,8 +44,8 @@ type Override struct {
 
 // OffersIdeas reports whether the ideator is asked first: by default for every agent but a command.
 func (a Agent) OffersIdeas() bool {
-	own := a.For(RoleIdeator)
-	return or(own.Ideas, own.Use != UseCommand)
+	agent := a.For(RoleIdeator)
+	return or(agent.Ideas, agent.Use != UseCommand)
 }
 
 // For returns the agent of a role: the agent of the loop with the role's differences. If the role has another
@@ -55,54 +55,54 @@ func (a Agent) For(role string) Agent { return a.with(a.Roles[role]) }
 
 // with returns the agent with the differences of o.
 func (a Agent) with(o Override) Agent {
-	own := a
-	own.Roles = nil
+	agent := a
+	agent.Roles = nil
 	if o.Use != "" && o.Use != a.Use {
-		own = Agent{Use: o.Use, Env: a.Env, Fallback: a.Fallback, Meter: a.Meter}
+		agent = Agent{Use: o.Use, Env: a.Env, Fallback: a.Fallback, Meter: a.Meter}
 	}
 	if !o.Command.IsZero() || o.Model != "" { // the models may be another vendor's
-		own.Vendor = ""
+		agent.Vendor = ""
 	}
-	own.Vendor, own.Model, own.Ideas = cmp.Or(o.Vendor, own.Vendor), cmp.Or(o.Model, own.Model), cmp.Or(o.Ideas, own.Ideas)
+	agent.Vendor, agent.Model, agent.Ideas = cmp.Or(o.Vendor, agent.Vendor), cmp.Or(o.Model, agent.Model), cmp.Or(o.Ideas, agent.Ideas)
 	if o.Fallback != nil {
-		own.Fallback = o.Fallback
+		agent.Fallback = o.Fallback
 	}
 	if !o.Command.IsZero() {
-		own.Command = o.Command
+		agent.Command = o.Command
 	}
 	if o.Args != nil {
-		own.Args = o.Args
+		agent.Args = o.Args
 	}
 	if len(o.Env) > 0 {
 		merged := map[string]string{}
-		maps.Copy(merged, own.Env)
+		maps.Copy(merged, agent.Env)
 		maps.Copy(merged, o.Env)
-		own.Env = merged
+		agent.Env = merged
 	}
-	return own
+	return agent
 }
 
 // Programs returns the agents of the table that the agent's command is known to start: the one that agent.use names,
 // the one behind the Agent Client Protocol, and those that the spec names for a command (sandbox.agents). In the
 // sandbox each of them has a sign-in and a home of the loop's own.
-func (a Agent) Programs(named []string) (all []agents.Program) {
+func (a Agent) Programs(named []string) (programs []agents.Program) {
 	switch a.Use {
 	case agents.Command:
 	case agents.ACP:
-		if p, known := a.behind(); known {
-			all = append(all, p)
+		if p, ok := a.behind(); ok {
+			programs = append(programs, p)
 		}
 	default:
-		if p, known := agents.Lookup(a.Use); known {
+		if p, ok := agents.Lookup(a.Use); ok {
 			return []agents.Program{p}
 		}
 	}
 	for _, name := range named {
-		if p, known := agents.Lookup(name); known && !slices.ContainsFunc(all, func(o agents.Program) bool { return o.Name == name }) {
-			all = append(all, p)
+		if p, ok := agents.Lookup(name); ok && !slices.ContainsFunc(programs, func(o agents.Program) bool { return o.Name == name }) {
+			programs = append(programs, p)
 		}
 	}
-	return all
+	return programs
 }
 
 // behind returns the agent of the table that the command starts with the Agent Client Protocol.
@@ -111,13 +111,13 @@ func (a Agent) behind() (agents.Program, bool) {
 }
 
 // Row returns the row of the table for agent.use, with what is known about an agent behind the Agent Client Protocol.
-func (a Agent) Row() (p agents.Program, known bool) {
-	p, known = agents.Lookup(a.Use)
-	if of, is := a.behind(); is && a.Use == agents.ACP {
-		p.Tokens, p.Cost, p.Vendor, p.NamesVendor = of.ByACP.Tokens, of.ByACP.Cost, of.Vendor, of.NamesVendor
-		p.Metering = of.MeteringByACP()
+func (a Agent) Row() (p agents.Program, ok bool) {
+	p, ok = agents.Lookup(a.Use)
+	if behind, ok := a.behind(); ok && a.Use == agents.ACP {
+		p.Tokens, p.Cost, p.Vendor, p.NamesVendor = behind.ByACP.Tokens, behind.ByACP.Cost, behind.Vendor, behind.NamesVendor
+		p.Metering = behind.MeteringByACP()
 	}
-	return p, known
+	return p, ok
 }
 
 // Metered reports whether the agent's program should reach its model through pawl's meter, if it supports that.

@@ -19,10 +19,10 @@ type Substitute struct {
 // Chain returns the agents that may make the calls of a role, in the order in which they are tried: the role's own
 // agent, then those of its agent.fallback.
 func (a Agent) Chain(role string) []Agent {
-	own := a.For(role)
-	chain := []Agent{own}
-	for _, s := range own.Fallback {
-		chain = append(chain, own.with(Override{Use: s.Use, Command: s.Command, Model: s.Model, Args: s.Args, Env: s.Env, Vendor: s.Vendor}))
+	agent := a.For(role)
+	chain := []Agent{agent}
+	for _, s := range agent.Fallback {
+		chain = append(chain, agent.with(Override{Use: s.Use, Command: s.Command, Model: s.Model, Args: s.Args, Env: s.Env, Vendor: s.Vendor}))
 	}
 	for i := range chain {
 		chain[i].Fallback = nil
@@ -32,32 +32,32 @@ func (a Agent) Chain(role string) []Agent {
 
 // All returns every agent that the loop may call. Those that all roles share come first.
 func (a Agent) All() []Keyed {
-	all := a.keyed("")
+	keyed := a.keyed("")
 	for _, role := range Roles() {
-		if _, own := a.Roles[role]; own {
-			all = append(all, a.keyed(role)...)
+		if _, hasOwn := a.Roles[role]; hasOwn {
+			keyed = append(keyed, a.keyed(role)...)
 		}
 	}
-	return all
+	return keyed
 }
 
 // keyed returns the chain of a role with its own agent, or for "" that of the loop, each with its key in the spec.
-func (a Agent) keyed(role string) (all []Keyed) {
+func (a Agent) keyed(role string) (list []Keyed) {
 	key := "agent"
 	if role != "" {
 		key = "agent.roles." + role
 	}
-	for i, own := range a.Chain(role) {
-		at := key
+	for i, agent := range a.Chain(role) {
+		chainKey := key
 		if i > 0 && a.Roles[role].Fallback == nil { // the role has the loop's fallback
-			at = "agent"
+			chainKey = "agent"
 		}
 		if i > 0 {
-			at = fmt.Sprintf("%s.fallback[%d]", at, i-1)
+			chainKey = fmt.Sprintf("%s.fallback[%d]", chainKey, i-1)
 		}
-		all = append(all, Keyed{at, role, own})
+		list = append(list, Keyed{chainKey, role, agent})
 	}
-	return all
+	return list
 }
 
 // Keyed is an agent, the key of the spec that names it, and its role; "" is all roles.
@@ -84,7 +84,7 @@ func (a Agent) Maker() string {
 
 // otherVendor adds a problem if the reviewer may be of the same vendor as an agent that may have written. Which of
 // these agents will write is not known before.
-func (s Spec) otherVendor(add func(key, what, want string)) {
+func (s Spec) otherVendor(add func(key, text, want string)) {
 	if !s.Reviewer.OtherVendor {
 		return
 	}

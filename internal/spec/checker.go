@@ -11,18 +11,18 @@ import (
 type Checker struct{ Problems Problems }
 
 // Add adds a problem with a key, unless the key has one already.
-func (c *Checker) Add(key, what, want string) {
+func (c *Checker) Add(key, text, want string) {
 	if !c.Problems.Covers(key) {
-		c.Problems.Add(key, what, want)
+		c.Problems.Add(key, text, want)
 	}
 }
 
 // OneOf adds a problem if value is not one of the words.
-func (c *Checker) OneOf(key, value string, of []string) {
-	if slices.Contains(of, value) {
+func (c *Checker) OneOf(key, value string, options []string) {
+	if slices.Contains(options, value) {
 		return
 	}
-	c.Add(key, "is "+Show(value), closest(value, Or(of), of))
+	c.Add(key, "is "+Show(value), closest(value, Or(options), options))
 }
 
 // leastAlike is how long a word has to be before one of a similar spelling is suggested: short ones resemble everything.
@@ -37,12 +37,12 @@ func closest(value, want string, words []string) string {
 }
 
 // Or returns words as an alternative: "a, b or c".
-func Or(of []string) string {
-	last := len(of) - 1
+func Or(options []string) string {
+	last := len(options) - 1
 	if last == 0 {
-		return of[0]
+		return options[0]
 	}
-	return strings.Join(of[:last], ", ") + " or " + of[last]
+	return strings.Join(options[:last], ", ") + " or " + options[last]
 }
 
 // Present adds a problem if value is blank.
@@ -60,9 +60,9 @@ func (c *Checker) Positive(key string, d Duration) {
 }
 
 // Least adds a problem if n is below the least number.
-func (c *Checker) Least(key string, n, least int) {
-	if n < least {
-		c.Add(key, fmt.Sprintf("is %d", n), fmt.Sprintf("%d or more", least))
+func (c *Checker) Least(key string, n, minimum int) {
+	if n < minimum {
+		c.Add(key, fmt.Sprintf("is %d", n), fmt.Sprintf("%d or more", minimum))
 	}
 }
 
@@ -75,8 +75,8 @@ func (c *Checker) Command(key, value string) {
 
 // Line adds a problem if value can't be shown on one line. An empty value is fine.
 func (c *Checker) Line(key, value, want string) {
-	if what := unprintable(value); what != "" {
-		c.Add(key, what, want)
+	if text := unprintable(value); text != "" {
+		c.Add(key, text, want)
 	}
 }
 
@@ -89,8 +89,8 @@ func (c *Checker) Globs(key string, list []string) {
 
 // Glob adds a problem if glob is not a glob of files in the repository.
 func (c *Checker) Glob(key, glob string) {
-	if what, want := badGlob(glob); what != "" {
-		c.Add(key, what, want)
+	if text, want := badGlob(glob); text != "" {
+		c.Add(key, text, want)
 	}
 }
 
@@ -100,15 +100,15 @@ func (c *Checker) Repo(r Repo) {
 		c.Add("repo", "has both a path and a url", "one of the two")
 	}
 	if r.Remote() {
-		if what, want := badURL(r.URL); what != "" {
-			c.Add("repo.url", what, want)
+		if text, want := badURL(r.URL); text != "" {
+			c.Add("repo.url", text, want)
 		}
 	} else {
 		c.Present("repo.path", r.Path, "the path of a git repository")
 	}
 	for _, named := range [][2]string{{"repo.path", r.Path}, {"repo.base", r.Base}, {"repo.host", r.Host}} {
-		if what := unprintable(named[1]); what != "" && named[0] != "repo.path" || strings.ContainsRune(named[1], 0) {
-			c.Add(named[0], what, "a name without control characters")
+		if text := unprintable(named[1]); text != "" && named[0] != "repo.path" || strings.ContainsRune(named[1], 0) {
+			c.Add(named[0], text, "a name without control characters")
 		}
 	}
 	if strings.HasPrefix(r.Base, "-") || strings.ContainsAny(r.Base, " ~^:?*[\\") || strings.Contains(r.Base, "..") {

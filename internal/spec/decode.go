@@ -56,7 +56,7 @@ var written = map[reflect.Type]struct {
 	}},
 	reflect.TypeFor[metric.Decimal](): {"a number", func(raw any) (any, error) { return number(raw) }},
 	reflect.TypeFor[metric.Threshold](): {`a number, or a percentage such as "2%"`, func(raw any) (any, error) {
-		if text, is := raw.(string); is {
+		if text, ok := raw.(string); ok {
 			return metric.ParseThreshold(text)
 		}
 		n, err := number(raw)
@@ -77,8 +77,8 @@ var forms = map[reflect.Kind]struct {
 
 // Fields returns the keys of a struct's fields, in its order. All callers share the result.
 func Fields(t reflect.Type) []string {
-	if known, is := fieldsOf.Load(t); is {
-		return known.([]string)
+	if cached, ok := fieldsOf.Load(t); ok {
+		return cached.([]string)
 	}
 	names := make([]string, t.NumField())
 	for i := range names {
@@ -145,7 +145,7 @@ func (d decoder) object(v reflect.Value, doc map[string]any, key string) {
 // set writes one value of a document, or adds a problem with it.
 func (d decoder) set(v reflect.Value, raw any, key string) {
 	wrong := func(want string) { d.problems.Add(key, "is "+Show(raw), want) }
-	if form, is := written[v.Type()]; is {
+	if form, ok := written[v.Type()]; ok {
 		value, err := form.read(raw)
 		if err != nil {
 			wrong(form.is)
@@ -179,7 +179,7 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 		v.Set(reflect.ValueOf(command))
 		return
 	}
-	if form, is := forms[v.Kind()]; is && reflect.TypeOf(raw) != form.of {
+	if form, ok := forms[v.Kind()]; ok && reflect.TypeOf(raw) != form.of {
 		want := form.is
 		switch raw := raw.(type) {
 		case bool, json.Number: // YAML takes a bare word for one
@@ -195,9 +195,9 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		target := reflect.New(v.Type().Elem())
-		before := len(*d.problems)
+		problems := len(*d.problems)
 		d.set(target.Elem(), raw, key)
-		if len(*d.problems) == before {
+		if len(*d.problems) == problems {
 			v.Set(target)
 		}
 	case reflect.String:
@@ -260,18 +260,18 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 // plain returns a value in types that JSON can be written from. Numbers keep their form.
 func plain(raw any) any {
 	if doc, ok := raw.(map[string]any); ok {
-		all := make(map[string]any, len(doc))
+		values := make(map[string]any, len(doc))
 		for name, v := range doc {
-			all[name] = plain(v)
+			values[name] = plain(v)
 		}
-		return all
+		return values
 	}
 	if list, ok := raw.([]any); ok {
-		all := make([]any, len(list))
+		values := make([]any, len(list))
 		for i, v := range list {
-			all[i] = plain(v)
+			values[i] = plain(v)
 		}
-		return all
+		return values
 	}
 	if n, ok := raw.(json.Number); ok && !json.Valid([]byte(n)) { // YAML allows +5 and .5, JSON does not
 		if d, err := number(n); err == nil {

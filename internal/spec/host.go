@@ -67,7 +67,7 @@ func ParseHost(entry string) (Host, error) {
 // splitPort separates the port from the end of an entry. An IPv6 address with a port is in brackets.
 func splitPort(entry string) (host string, port uint16, err error) {
 	host, text := entry, ""
-	if inner, is := strings.CutPrefix(entry, "["); is {
+	if inner, ok := strings.CutPrefix(entry, "["); ok {
 		var closed bool
 		if host, text, closed = strings.Cut(inner, "]"); !closed || text != "" && text[0] != ':' {
 			return "", 0, fmt.Errorf("is not an address in brackets")

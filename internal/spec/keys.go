@@ -17,51 +17,51 @@ var keys = sync.OnceValue(func() []string { return KeysOf(Spec{}) })
 func KeysOf(target any) []string { return leaves(reflect.TypeOf(target), "") }
 
 func leaves(t reflect.Type, key string) []string {
-	var all []string
+	var keys []string
 	for i, name := range Fields(t) {
 		field := t.Field(i).Type
-		if _, one := written[field]; field.Kind() == reflect.Struct && !one && field != argvType {
-			all = append(all, leaves(field, join(key, name))...)
+		if _, isWritten := written[field]; field.Kind() == reflect.Struct && !isWritten && field != argvType {
+			keys = append(keys, leaves(field, join(key, name))...)
 		} else {
-			all = append(all, join(key, name))
+			keys = append(keys, join(key, name))
 		}
 	}
-	return all
+	return keys
 }
 
 // rank returns the position of a key in the contract's table. An unknown key comes after the keys beside it.
-func rank(key string, all []string) int {
-	beside := -1
+func rank(key string, keys []string) int {
+	depth := -1
 	parent := key[:strings.LastIndex(key, ".")+1]
-	for i, known := range all {
-		if known == key || strings.HasPrefix(known, key+".") || strings.HasPrefix(key, known+".") || strings.HasPrefix(key, known+"[") {
+	for i, earlier := range keys {
+		if earlier == key || strings.HasPrefix(earlier, key+".") || strings.HasPrefix(key, earlier+".") || strings.HasPrefix(key, earlier+"[") {
 			return i
 		}
-		if parent != "" && strings.HasPrefix(known, parent) {
-			beside = i
+		if parent != "" && strings.HasPrefix(earlier, parent) {
+			depth = i
 		}
 	}
-	if beside < 0 {
-		return len(all)
+	if depth < 0 {
+		return len(keys)
 	}
-	return beside
+	return depth
 }
 
 // meant suggests the key that was meant: one beside it with a similar spelling, else one elsewhere of this name.
-func meant(parent, name string, beside, all []string) string {
-	if best := Alike(name, beside); best != "" {
+func meant(parent, name string, siblings, keys []string) string {
+	if best := Alike(name, siblings); best != "" {
 		return join(parent, best) + " (did you mean it?)"
 	}
-	for _, key := range all {
-		at := strings.LastIndex(key, ".")
-		if fold(key[at+1:]) == fold(name) || fold(key) == fold(name) {
-			if at < 0 {
+	for _, key := range keys {
+		index := strings.LastIndex(key, ".")
+		if fold(key[index+1:]) == fold(name) || fold(key) == fold(name) {
+			if index < 0 {
 				return key + ", at the top level (did you mean it?)"
 			}
 			return strings.ReplaceAll(key, ".", ": {") + ": …" + strings.Repeat("}", strings.Count(key, ".")) + " (did you mean it?)"
 		}
 	}
-	return "one of " + strings.Join(beside, ", ")
+	return "one of " + strings.Join(siblings, ", ")
 }
 
 // Alike returns the name with the most similar spelling, "" if none is similar.

@@ -13,17 +13,17 @@ const Desktop = "desktop"
 const maxNotify = 10
 
 // Webhook reports whether a value of notify is an address, and not a command or the desktop.
-func Webhook(to string) bool {
-	scheme, _, found := strings.Cut(to, "://")
+func Webhook(target string) bool {
+	scheme, _, found := strings.Cut(target, "://")
 	return found && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
 // Addressee returns a value of notify without parts that may be secret: an address's host, a command's first word.
-func Addressee(to string) string {
-	if u, err := url.Parse(to); Webhook(to) && err == nil {
+func Addressee(target string) string {
+	if u, err := url.Parse(target); Webhook(target) && err == nil {
 		return strings.ToLower(u.Scheme) + "://" + u.Host
 	}
-	word, _, _ := strings.Cut(strings.TrimSpace(to), " ")
+	word, _, _ := strings.Cut(strings.TrimSpace(target), " ")
 	return shorten(word)
 }
 
@@ -33,14 +33,14 @@ func (c *Checker) Notify(list []string) {
 	if len(list) > maxNotify {
 		c.Add("notify", fmt.Sprintf("names %d", len(list)), fmt.Sprintf("%d or fewer", maxNotify))
 	}
-	for i, to := range list {
+	for i, target := range list {
 		key := fmt.Sprintf("notify[%d]", i)
-		switch u, err := url.Parse(to); {
-		case strings.TrimSpace(to) == "":
+		switch u, err := url.Parse(target); {
+		case strings.TrimSpace(target) == "":
 			c.Add(key, "is empty", want)
-		case strings.ContainsRune(to, 0):
+		case strings.ContainsRune(target, 0):
 			c.Add(key, "contains a NUL byte", want)
-		case Webhook(to) && (err != nil || u.Host == ""):
+		case Webhook(target) && (err != nil || u.Host == ""):
 			c.Add(key, "is not an address", "a URL such as https://example.com/hook")
 		}
 	}

@@ -20,29 +20,29 @@ func Parse(doc []byte) (Spec, error) {
 // those that check finds, as Problems.
 func Fill[T any](doc []byte, defaults T, check func(*T) Problems) (filled T, err error) {
 	var problems Problems
-	var none T
-	tree, at, err := read(doc, &problems)
+	var zero T
+	tree, offset, err := read(doc, &problems)
 	if err != nil {
-		line := 1 + bytes.Count(doc[:min(at, len(doc))], []byte("\n"))
-		what := strings.TrimPrefix(err.Error(), "json: ")
+		line := 1 + bytes.Count(doc[:min(offset, len(doc))], []byte("\n"))
+		text := strings.TrimPrefix(err.Error(), "json: ")
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			what = "the document ends too early"
+			text = "the document ends too early"
 		}
-		return none, Problems{{What: "not valid JSON: " + what, Want: "one JSON object with the keys of a spec", Line: line}}
+		return zero, Problems{{What: "not valid JSON: " + text, Want: "one JSON object with the keys of a spec", Line: line}}
 	}
 	object, ok := tree.(map[string]any)
 	if !ok {
-		return none, Problems{{What: "the document is " + Show(tree), Want: "one JSON object with the keys of a spec"}}
+		return zero, Problems{{What: "the document is " + Show(tree), Want: "one JSON object with the keys of a spec"}}
 	}
 	filled, problems = FillMap(object, defaults, problems, check)
 	if len(problems) > 0 {
-		return none, problems.Err()
+		return zero, problems.Err()
 	}
 	return filled, nil
 }
 
 // read is JSON, with a problem for each key that is given twice.
-func read(doc []byte, problems *Problems) (tree any, at int, err error) {
+func read(doc []byte, problems *Problems) (tree any, offset int, err error) {
 	return JSON(doc, func(string, int) {}, func(key string, _ int) { problems.Add(key, "is given twice", "one of the two") })
 }
 
@@ -50,12 +50,12 @@ func read(doc []byte, problems *Problems) (tree any, at int, err error) {
 // given twice. It calls met with the key of each value, and twice with each key that its object already has; the
 // second argument is how many bytes it has read so far. at is how many bytes it has read in all. The error says why
 // the text is not JSON, or is ErrTooMany.
-func JSON(text []byte, met, twice func(key string, at int)) (value any, at int, err error) {
-	r := reader{json.NewDecoder(bytes.NewReader(text)), MaxValues, met, twice}
+func JSON(text []byte, met, duplicate func(key string, offset int)) (value any, offset int, err error) {
+	r := reader{json.NewDecoder(bytes.NewReader(text)), MaxValues, met, duplicate}
 	r.dec.UseNumber()
 	value, err = r.value("", 0)
 	if err == nil {
-		if _, more := r.dec.Token(); !errors.Is(more, io.EOF) {
+		if _, trailing := r.dec.Token(); !errors.Is(trailing, io.EOF) {
 			err = errors.New("more follows after the object")
 		}
 	}
@@ -73,7 +73,7 @@ func TooMany() Problem {
 type reader struct {
 	dec        *json.Decoder
 	left       int // how many more values may be read
-	met, twice func(key string, at int)
+	met, twice func(key string, offset int)
 }
 
 func (r *reader) at() int { return int(r.dec.InputOffset()) }
@@ -107,7 +107,7 @@ func (r *reader) value(key string, depth int) (any, error) {
 			}
 			name, _ := t.(string) // the decoder accepts only strings as keys
 			full := Join(key, name)
-			if _, twice := object[name]; twice {
+			if _, duplicate := object[name]; duplicate {
 				r.twice(full, r.at())
 			}
 			if object[name], err = r.value(full, depth+1); err != nil {
@@ -157,14 +157,14 @@ func FromMap(doc map[string]any) (Spec, error) {
 
 // FillMap is Fill for a document that is already parsed. known are problems that are already known; they are returned
 // with the others, in the order of the keys.
-func FillMap[T any](doc map[string]any, defaults T, known Problems, check func(*T) Problems) (T, Problems) {
+func FillMap[T any](doc map[string]any, defaults T, earlier Problems, check func(*T) Problems) (T, Problems) {
 	filled := defaults
-	Decode(doc, &filled, &known)
+	Decode(doc, &filled, &earlier)
 	for _, p := range check(&filled) {
-		if !known.Covers(p.Key) {
-			known.Add(p.Key, p.What, p.Want)
+		if !earlier.Covers(p.Key) {
+			earlier.Add(p.Key, p.What, p.Want)
 		}
 	}
-	known.sort(KeysOf(defaults))
-	return filled, known
+	earlier.sort(KeysOf(defaults))
+	return filled, earlier
 }

@@ -74,7 +74,7 @@ var Rules = []Rule{
 }
 
 // Limit returns the rule's limit in a policy; ok is false if there is none.
-func (r Rule) Limit(p Policy) (most int, ok bool) {
+func (r Rule) Limit(p Policy) (limit int, ok bool) {
 	if r.limit == nil || *r.limit(&p) == nil {
 		return 0, false
 	}
@@ -123,10 +123,10 @@ func (s Spec) policyNames() []string {
 	return names
 }
 
-func (p Policy) check(key string, add func(key, what, want string)) {
+func (p Policy) check(key string, add func(key, text, want string)) {
 	for _, r := range Rules {
-		if most, ok := r.Limit(p); ok && most < 1 {
-			add(join(key, r.Name), fmt.Sprintf("is %d", most), "1 or more, or leave it out for the default")
+		if limit, ok := r.Limit(p); ok && limit < 1 {
+			add(join(key, r.Name), fmt.Sprintf("is %d", limit), "1 or more, or leave it out for the default")
 		}
 		if word := r.Says(p); word != "" && word != Deny && word != Allow {
 			add(join(key, r.Name), "is "+Show(word), r.Setting())

@@ -50,9 +50,9 @@ func (p Problems) Error() string {
 const maxProblems = 100
 
 // Add adds a problem, unless there are already more than are shown.
-func (p *Problems) Add(key, what, want string) {
+func (p *Problems) Add(key, text, want string) {
 	if !p.full() {
-		*p = append(*p, Problem{Key: key, What: what, Want: want})
+		*p = append(*p, Problem{Key: key, What: text, Want: want})
 	}
 }
 
@@ -68,8 +68,8 @@ func (p Problems) Capped() Problems {
 
 // Covers reports whether there is already a problem with key, or with a part of it.
 func (p Problems) Covers(key string) bool {
-	return slices.ContainsFunc(p, func(known Problem) bool {
-		return known.Key == key || strings.HasPrefix(key, known.Key+".") || strings.HasPrefix(key, known.Key+"[")
+	return slices.ContainsFunc(p, func(earlier Problem) bool {
+		return earlier.Key == key || strings.HasPrefix(key, earlier.Key+".") || strings.HasPrefix(key, earlier.Key+"[")
 	})
 }
 

@@ -33,11 +33,11 @@ func ParseSize(text string) (Size, error) {
 
 // String returns the size in the largest unit that gives a whole number.
 func (s Size) String() string {
-	n, at := int64(s), 0
-	for ; at < len(units)-1 && n != 0 && n%1024 == 0; at++ {
+	n, index := int64(s), 0
+	for ; index < len(units)-1 && n != 0 && n%1024 == 0; index++ {
 		n /= 1024
 	}
-	return strconv.FormatInt(n, 10) + units[at]
+	return strconv.FormatInt(n, 10) + units[index]
 }
 
 // MarshalJSON writes the string form.

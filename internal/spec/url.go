@@ -50,7 +50,7 @@ func (r Repo) Endpoint() string {
 }
 
 // badURL returns what is wrong with a repository's URL, and what would be right. It repeats no part that may be secret.
-func badURL(address string) (what, want string) {
+func badURL(address string) (text, want string) {
 	if bad := unprintable(address); bad != "" {
 		return bad, urlExample
 	}
@@ -65,8 +65,8 @@ func badURL(address string) (what, want string) {
 		return "is not the address of a repository", urlExample
 	}
 	authority, _, _ := strings.Cut(rest, "/")
-	if at := strings.LastIndex(authority, "@"); at >= 0 {
-		user := authority[:at]
+	if atSign := strings.LastIndex(authority, "@"); atSign >= 0 {
+		user := authority[:atSign]
 		if scheme != "ssh" || strings.Contains(user, ":") {
 			return "contains a user or a password, which would be in Temporal's history and in the ledger",
 				"the URL without it: git asks your credential helper (`git config credential.helper`), or ssh its agent"

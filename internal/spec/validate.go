@@ -67,14 +67,14 @@ const mostRetries = 3
 const MissingKey = "is missing"
 
 // phases returns the phases that can have a breakpoint in some kind of loop (L4).
-func phases() (all []string) {
+func phases() (names []string) {
 	for _, k := range kind.All {
 		if k.Loop {
-			all = append(all, k.Phases()...)
+			names = append(names, k.Phases()...)
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // ValidateInput returns everything that is wrong with s as the input of a workflow, as Problems; nil if nothing is. It is
@@ -123,7 +123,7 @@ func (s Spec) check() Problems {
 	for _, need := range k.Needed(s.TestRequired()) {
 		c.Present(need.Key, valueOf(s, need.Key).String(), need.Want)
 	}
-	if _, known := s.Policies[s.Guard.Policy]; !known && s.Guard.Policy != PolicyDefault {
+	if _, ok := s.Policies[s.Guard.Policy]; !ok && s.Guard.Policy != PolicyDefault {
 		add("guard.policy", "is "+Show(s.Guard.Policy), "the name of one of policies: "+strings.Join(s.policyNames(), ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Policies)) {
@@ -148,7 +148,7 @@ func (s Spec) check() Problems {
 	}
 
 	for i, place := range s.Sandbox.Allow {
-		if home, is := strings.CutPrefix(place, "~/"); !path.IsAbs(place) && !is || path.Clean("/"+home) == "/" || unprintable(place) != "" {
+		if home, ok := strings.CutPrefix(place, "~/"); !path.IsAbs(place) && !ok || path.Clean("/"+home) == "/" || unprintable(place) != "" {
 			add(fmt.Sprintf("sandbox.allow[%d]", i), "is "+Show(place), "the absolute path of a file or folder, or one that starts with ~/")
 		}
 	}
@@ -160,7 +160,7 @@ func (s Spec) check() Problems {
 		add("sandbox.agents", "has no effect, since no agent of the loop is a command", "agent.command with a command that starts them, or no agents here")
 	}
 	for i, name := range s.Sandbox.Agents {
-		if p, known := agents.Lookup(name); !known || !p.Signs() {
+		if p, ok := agents.Lookup(name); !ok || !p.Signs() {
 			add(fmt.Sprintf("sandbox.agents[%d]", i), "is "+Show(name), closest(name, "one of "+strings.Join(agents.Signing(), ", "), agents.Signing()))
 		}
 	}
@@ -206,8 +206,8 @@ func (s Spec) check() Problems {
 		}
 	}
 	for i, phase := range s.Breakpoints {
-		if of := k.Phases(); of != nil && !slices.Contains(of, phase) {
-			add(fmt.Sprintf("breakpoints[%d]", i), "is "+Show(phase), "a phase of "+s.Kind+": "+strings.Join(of, ", "))
+		if phases := k.Phases(); phases != nil && !slices.Contains(phases, phase) {
+			add(fmt.Sprintf("breakpoints[%d]", i), "is "+Show(phase), "a phase of "+s.Kind+": "+strings.Join(phases, ", "))
 		}
 	}
 	c.Notify(s.Notify)
@@ -224,17 +224,17 @@ func (c *Checker) Tables(target any, keys []string, words map[string][]string, l
 			continue
 		}
 		words, listed := words[key]
-		least, bounded := leasts[key]
-		most, limited := mosts[key]
+		minimum, bounded := leasts[key]
+		maximum, limited := mosts[key]
 		switch {
 		case v.Type() == durationType:
 			c.Positive(key, Duration(v.Int()))
 		case listed:
 			c.OneOf(key, v.String(), words)
-		case bounded && v.Int() < int64(least):
-			c.Least(key, int(v.Int()), least)
-		case limited && v.Int() > int64(most):
-			c.Add(key, fmt.Sprintf("is %d", v.Int()), fmt.Sprintf("at most %d", most))
+		case bounded && v.Int() < int64(minimum):
+			c.Least(key, int(v.Int()), minimum)
+		case limited && v.Int() > int64(maximum):
+			c.Add(key, fmt.Sprintf("is %d", v.Int()), fmt.Sprintf("at most %d", maximum))
 		case v.Kind() == reflect.String && strings.HasSuffix(key, ".command"):
 			c.Command(key, v.String())
 		}
@@ -243,7 +243,7 @@ func (c *Checker) Tables(target any, keys []string, words map[string][]string, l
 }
 
 // asksOfTools checks that a person can be asked about tools that an agent was not allowed to use.
-func (s Spec) asksOfTools(add func(key, what, want string)) {
+func (s Spec) asksOfTools(add func(key, text, want string)) {
 	const key = "approvals.onDenied"
 	if !s.AsksOfTools() {
 		return
@@ -253,7 +253,7 @@ func (s Spec) asksOfTools(add func(key, what, want string)) {
 	}
 	for _, role := range writers {
 		for _, a := range s.Agent.Chain(role) {
-			if p, known := a.Row(); known && !p.Tools.Tells {
+			if p, ok := a.Row(); ok && !p.Tools.Tells {
 				add(key, "is ask, but the agent of the "+role+" does not report which tools it was not allowed to use (agent.use: "+a.Use+")", "deny, or an agent that does: "+Or(agents.Telling()))
 			}
 		}
@@ -261,7 +261,7 @@ func (s Spec) asksOfTools(add func(key, what, want string)) {
 }
 
 // agents checks the agent of the loop and that of each role.
-func (s Spec) agents(add func(key, what, want string)) {
+func (s Spec) agents(add func(key, text, want string)) {
 	check := func(role string) {
 		for _, a := range s.Agent.keyed(role) {
 			a.check(a.Key, s.Approvals.Tools, s.Limits.CostUSD != nil, add)
@@ -291,8 +291,8 @@ func (s Spec) Kept() error {
 		return nil
 	}
 	for _, a := range s.Agent.All() {
-		p, known := a.Row()
-		if !known || !p.Use || p.Tokens {
+		p, ok := a.Row()
+		if !ok || !p.Use || p.Tokens {
 			continue
 		}
 		instead := "limits.toolCalls or limits.activeTime, or another agent"
@@ -308,7 +308,7 @@ func (s Spec) Kept() error {
 }
 
 // check adds a problem if the agent can't be called, can't be limited to the tools, or can't keep capped costs.
-func (a Agent) check(key string, tools []string, capped bool, add func(key, what, want string)) {
+func (a Agent) check(key string, tools []string, capped bool, add func(key, text, want string)) {
 	text := func(key, value string) {
 		if strings.ContainsRune(value, 0) {
 			add(key, "contains a NUL byte", "text")
@@ -337,19 +337,19 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 		add(key+".command", "is one string for the shell", "a list: the program "+a.Use+" and its first arguments")
 	}
 	text(key+".command", strings.Join(a.Command.Args(), " "))
-	if what := unprintable(a.Model); what != "" {
-		add(key+".model", what, "the name of a model")
+	if text := unprintable(a.Model); text != "" {
+		add(key+".model", text, "the name of a model")
 	}
-	if what := unprintable(a.Vendor); what != "" {
-		add(key+".vendor", what, "the name of a vendor, such as anthropic")
+	if text := unprintable(a.Vendor); text != "" {
+		add(key+".vendor", text, "the name of a vendor, such as anthropic")
 	}
 	for i, arg := range a.Args {
 		text(fmt.Sprintf("%s.args[%d]", key, i), arg)
 	}
-	if what, want := p.Keeps(tools); what != "" {
-		add("approvals.tools", what, want)
+	if text, want := p.Keeps(tools); text != "" {
+		add("approvals.tools", text, want)
 	}
-	if _, other := agents.Servers(a.Args); other && a.Use == agents.Claude && slices.Contains(tools, string(agents.MCP)) {
+	if _, hasOther := agents.Servers(a.Args); hasOther && a.Use == agents.Claude && slices.Contains(tools, string(agents.MCP)) {
 		add("approvals.tools", "is mcp, but claude approves MCP servers only by name, and their names are in a file", "mcp__SERVER for each server, or the JSON itself after --mcp-config in "+key+".args")
 	}
 	if capped && !p.Cost && !(p.Metering.Meterable() && a.Metered()) { // the meter can cap costs if it knows the price
@@ -393,8 +393,8 @@ func ValidID(id string) error {
 	case strings.TrimSpace(id) != id:
 		return fmt.Errorf("starts or ends with a space")
 	}
-	if what := unprintable(id); what != "" {
-		return fmt.Errorf("%s", what)
+	if text := unprintable(id); text != "" {
+		return fmt.Errorf("%s", text)
 	}
 	for _, r := range id {
 		if r > unicode.MaxASCII { // Temporal's client sends the ID in a header, which allows only ASCII
@@ -418,7 +418,7 @@ func unprintable(s string) string {
 }
 
 // badGlob returns what is wrong with a glob, and what would be right.
-func badGlob(glob string) (what, want string) {
+func badGlob(glob string) (text, want string) {
 	const example = `a glob relative to the repository's root, such as "src/**"`
 	switch {
 	case strings.TrimSpace(glob) == "":

@@ -84,8 +84,8 @@ type yamlReader struct {
 	open     map[*yaml.Node]bool // the nodes that are being read: an alias of one of them would never end
 }
 
-func (r *yamlReader) wrong(n *yaml.Node, key, what, want string) {
-	r.problems = append(r.problems, Problem{Line: n.Line, Key: key, What: what, Want: want})
+func (r *yamlReader) wrong(n *yaml.Node, key, text, want string) {
+	r.problems = append(r.problems, Problem{Line: n.Line, Key: key, What: text, Want: want})
 }
 
 func (r *yamlReader) value(n *yaml.Node, key string, depth int) any {
@@ -157,13 +157,13 @@ func (r *yamlReader) object(n *yaml.Node, object map[string]any, key string, dep
 			merged = append(merged, value)
 			continue
 		}
-		at := Join(key, name.Value)
-		if _, twice := object[name.Value]; twice {
-			r.wrong(name, at, "is given twice", "one of the two")
+		childKey := Join(key, name.Value)
+		if _, duplicate := object[name.Value]; duplicate {
+			r.wrong(name, childKey, "is given twice", "one of the two")
 			continue
 		}
-		object[name.Value] = r.value(value, at, depth+1)
-		r.lines[at] = name.Line
+		object[name.Value] = r.value(value, childKey, depth+1)
+		r.lines[childKey] = name.Line
 	}
 	for i := 0; i < len(merged) && i < MaxValues; i++ {
 		m := merged[i]
@@ -181,7 +181,7 @@ func (r *yamlReader) object(n *yaml.Node, object map[string]any, key string, dep
 		inherited := map[string]any{}
 		r.object(m, inherited, key, depth+1)
 		for name, value := range inherited {
-			if _, there := object[name]; !there {
+			if _, ok := object[name]; !ok {
 				object[name] = value
 			}
 		}

@@ -8,7 +8,7 @@ import (
 // Diffs returns the beginning of the diff with a hash that a gate of a loop asks about, as Markdown, "" if this host
 // does not have it. all is the command that shows the whole diff. It reads a file of the host, so that no diff enters
 // the history: a workflow may show it in its current details, and must decide nothing by it.
-type Diffs func(ref, hash, all string) string
+type Diffs func(ref, hash, whole string) string
 
 // Interceptor lets the workflows of a worker show diffs.
 func (d Diffs) Interceptor() interceptor.WorkerInterceptor { return &workerInterceptor{diffs: d} }
@@ -31,9 +31,9 @@ type workerInterceptor struct {
 
 // InterceptWorkflow returns the interceptor of one workflow.
 func (w *workerInterceptor) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	in := &inboundInterceptor{diffs: w.diffs}
-	in.Next = next
-	return in
+	inbound := &inboundInterceptor{diffs: w.diffs}
+	inbound.Next = next
+	return inbound
 }
 
 type inboundInterceptor struct {

@@ -75,21 +75,21 @@ func Answer(ctx workflow.Context, query, description string, handler any) error 
 }
 
 // AnswerFrom registers the handler of a query whose argument is a number, 0 if it is left out.
-func AnswerFrom[V any](ctx workflow.Context, query, description string, handler func(from int) V) error {
+func AnswerFrom[V any](ctx workflow.Context, query, description string, handler func(offset int) V) error {
 	return Answer(ctx, query, description, func(argument json.RawMessage) (V, error) {
-		from, err := launch.Number(argument)
+		offset, err := launch.Number(argument)
 		if err != nil {
-			var none V
-			return none, err
+			var zero V
+			return zero, err
 		}
-		return handler(from), nil
+		return handler(offset), nil
 	})
 }
 
 // AnswerEvents registers the handler of the query for the last events of a journal.
 func AnswerEvents[S journal.State[S]](ctx workflow.Context, j *journal.Journal[S]) error {
-	return AnswerFrom(ctx, "events", "The last events; the argument, a number, asks for those after it", func(after int) launch.EventsView {
-		return launch.EventsView{Events: j.Since(int64(after)), Seq: j.State().Last(), Ledger: j.Ledger()}
+	return AnswerFrom(ctx, "events", "The last events; the argument, a number, asks for those after it", func(afterSeq int) launch.EventsView {
+		return launch.EventsView{Events: j.Since(int64(afterSeq)), Seq: j.State().Last(), Ledger: j.Ledger()}
 	})
 }
 

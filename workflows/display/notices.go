@@ -43,18 +43,18 @@ func About(notice api.Notice, g *loop.Gate, ways func(loop.Gate) []rules.Way) ap
 }
 
 // Tell sends the notice to each name in to, even after Cancel. failed gets a warning for each that could not be told.
-func (n *Notifier) Tell(ctx workflow.Context, queue, ref string, to []string, notice api.Notice, failed func(workflow.Context, string)) {
+func (n *Notifier) Tell(ctx workflow.Context, queue, ref string, targets []string, notice api.Notice, failed func(workflow.Context, string)) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	for _, one := range to {
+	for _, target := range targets {
 		n.underway++
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			defer func() { n.underway-- }()
 			options := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 				TaskQueue: queue, StartToCloseTimeout: attempt, ScheduleToCloseTimeout: Bound, RetryPolicy: retries,
-				Summary: string(notice.Event) + ": tell " + markdown.Text(spec.Addressee(one)),
+				Summary: string(notice.Event) + ": tell " + markdown.Text(spec.Addressee(target)),
 			})
-			if err := workflow.ExecuteActivity(options, api.NotifyName, api.Notify{Ref: ref, To: one, Notice: notice}).Get(ctx, nil); err != nil {
-				failed(ctx, loop.Clip(spec.Addressee(one)+" could not be notified: "+Plain(err), 500))
+			if err := workflow.ExecuteActivity(options, api.NotifyName, api.Notify{Ref: ref, To: target, Notice: notice}).Get(ctx, nil); err != nil {
+				failed(ctx, loop.Clip(spec.Addressee(target)+" could not be notified: "+Plain(err), 500))
 			}
 		})
 	}

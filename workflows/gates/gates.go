@@ -120,22 +120,22 @@ func (k *Keeper[S]) refuseUnknown(ctx workflow.Context) {
 
 // unknown returns the names of signals that have arrived and that nobody receives.
 func (k *Keeper[S]) unknown(ctx workflow.Context) []string {
-	all := slices.DeleteFunc(workflow.GetUnhandledSignalNames(ctx), func(name string) bool {
+	names := slices.DeleteFunc(workflow.GetUnhandledSignalNames(ctx), func(name string) bool {
 		return slices.Contains(k.rules.Others, name) || slices.ContainsFunc(k.rules.Messages, func(m loop.MessageName) bool { return m.Name == name })
 	})
-	slices.Sort(all)
-	return all
+	slices.Sort(names)
+	return names
 }
 
 // dismiss refuses the unknown signals that have arrived.
 func (k *Keeper[S]) dismiss(ctx workflow.Context) {
-	known := list.Map(k.rules.Messages, func(m loop.MessageName) string { return m.Name })
+	names := list.Map(k.rules.Messages, func(m loop.MessageName) string { return m.Name })
 	for _, name := range k.unknown(ctx) {
 		channel := workflow.GetSignalChannel(ctx, name)
 		var raw converter.RawValue
 		for channel.ReceiveAsync(&raw) {
 			shown := loop.Clip(name, 80)
-			k.refuse(ctx, shown, fault.New(fault.InvalidMessage, "there is no message %q; there are: %s", shown, strings.Join(known, ", ")))
+			k.refuse(ctx, shown, fault.New(fault.InvalidMessage, "there is no message %q; there are: %s", shown, strings.Join(names, ", ")))
 		}
 	}
 }

@@ -56,8 +56,8 @@ type Saved[S any] struct {
 }
 
 // New returns a journal that begins with a state, or continues from one that another run saved.
-func New[S State[S]](ctx workflow.Context, from Saved[S]) *Journal[S] {
-	return &Journal[S]{state: from.State, ledger: from.Ledger, recent: from.Recent, pending: from.Pending, turn: workflow.NewMutex(ctx)}
+func New[S State[S]](ctx workflow.Context, saved Saved[S]) *Journal[S] {
+	return &Journal[S]{state: saved.State, ledger: saved.Ledger, recent: saved.Recent, pending: saved.Pending, turn: workflow.NewMutex(ctx)}
 }
 
 // Save returns the data from which the next run continues.
@@ -100,14 +100,14 @@ func (j *Journal[S]) Resume(s S, ledger string) {
 
 // Adopt takes over events that the ledger already has. since are the ledger's events after the entry that this journal
 // knows, the pending ones first. It reports whether there were more than the pending ones.
-func (j *Journal[S]) Adopt(since []loop.Event, ledger string) (more bool) {
-	known := min(len(since), len(j.pending))
-	j.pending = j.pending[known:]
-	for _, e := range since[known:] {
+func (j *Journal[S]) Adopt(events []loop.Event, ledger string) (hasMore bool) {
+	n := min(len(events), len(j.pending))
+	j.pending = j.pending[n:]
+	for _, e := range events[n:] {
 		j.apply(e)
 	}
 	j.ledger = ledger
-	return len(since) > known
+	return len(events) > n
 }
 
 // Recorded notes that the ledger has the first n pending events, through an entry that Append did not write.

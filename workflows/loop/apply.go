@@ -21,18 +21,18 @@ import (
 // {"loop": …, "hash": …, "how": "ff", "merge", "squash" or "patch"}, with "by" for the record. It approves nothing: if
 // nobody approved the proposal by exactly that hash, it fails, and the failure's type is the code of what is missing.
 func Apply(ctx workflow.Context, input converter.RawValue) (*api.Applied, error) {
-	var in api.Apply
-	given := struct{ Loop, Hash, How, By *string }{&in.Loop, &in.Hash, &in.How, &in.By}
-	if err := read(input, "loop, hash, how (ff, merge, squash or patch), by (optional)", &given, &in.Loop, &in.Hash, &in.How); err != nil {
+	var request api.Apply
+	given := struct{ Loop, Hash, How, By *string }{&request.Loop, &request.Hash, &request.How, &request.By}
+	if err := read(input, "loop, hash, how (ff, merge, squash or patch), by (optional)", &given, &request.Loop, &request.Hash, &request.How); err != nil {
 		return nil, err
 	}
-	in.Time = workflow.Now(ctx).UTC()
+	request.Time = workflow.Now(ctx).UTC()
 	var out api.Applied
-	if err := onHost(ctx, in.Loop, api.ApplyName, "apply "+in.Hash+" ("+in.How+")", in, &out); err != nil {
+	if err := onHost(ctx, request.Loop, api.ApplyName, "apply "+request.Hash+" ("+request.How+")", request, &out); err != nil {
 		return nil, err
 	}
 	if m := out.Moved; m != nil {
-		f := fault.New(fault.BaseMoved, "%s; the proposal that takes its place has the hash %s", strings.TrimSuffix(out.MovedReason(in.Hash), "."), m.Hash)
+		f := fault.New(fault.BaseMoved, "%s; the proposal that takes its place has the hash %s", strings.TrimSuffix(out.MovedReason(request.Hash), "."), m.Hash)
 		return nil, wire.Encode(f, out)
 	}
 	return &out, nil
@@ -41,14 +41,14 @@ func Apply(ctx workflow.Context, input converter.RawValue) (*api.Applied, error)
 // Review records a person's decision on the proposal of a loop that has ended without one. Its input is {"loop": …,
 // "hash": …, "answer": "approve" or "reject"}, with "by" and "note" for the record.
 func Review(ctx workflow.Context, input converter.RawValue) (*api.Reviewed, error) {
-	var in api.Review
-	given := struct{ Loop, Hash, Answer, By, Note *string }{&in.Loop, &in.Hash, &in.Answer, &in.By, &in.Note}
-	if err := read(input, "loop, hash, answer (approve or reject), by and note (optional)", &given, &in.Loop, &in.Hash, &in.Answer); err != nil {
+	var request api.Review
+	given := struct{ Loop, Hash, Answer, By, Note *string }{&request.Loop, &request.Hash, &request.Answer, &request.By, &request.Note}
+	if err := read(input, "loop, hash, answer (approve or reject), by and note (optional)", &given, &request.Loop, &request.Hash, &request.Answer); err != nil {
 		return nil, err
 	}
-	in.Time = workflow.Now(ctx).UTC()
+	request.Time = workflow.Now(ctx).UTC()
 	var out api.Reviewed
-	if err := onHost(ctx, in.Loop, api.ReviewName, in.Answer+" "+in.Hash, in, &out); err != nil {
+	if err := onHost(ctx, request.Loop, api.ReviewName, request.Answer+" "+request.Hash, request, &out); err != nil {
 		return nil, err
 	}
 	return &out, nil

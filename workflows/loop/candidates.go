@@ -185,8 +185,8 @@ func (l *improve) atRest(ctx workflow.Context, sides []*improve, refusals *int) 
 	stopped, held := l.collectStops(sides)
 	if stopped.untaken {
 		_, err := l.host.MoveIfGone(ctx)
-		gone := errors.Is(err, placement.ErrLost) || errors.Is(err, placement.ErrRecorded)
-		if err != nil && !gone {
+		missing := errors.Is(err, placement.ErrLost) || errors.Is(err, placement.ErrRecorded)
+		if err != nil && !missing {
 			return err
 		}
 	}

@@ -93,8 +93,8 @@ func (l *improve) prepare(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
-	if why := measurement(verify).Reason(); why != "" {
-		return l.unmeasured(why, verify)
+	if reason := measurement(verify).Reason(); reason != "" {
+		return l.unmeasured(reason, verify)
 	}
 	if err := l.unfit(l.unbounded(verify.Metrics), verify); err != nil {
 		return err
@@ -123,22 +123,22 @@ func (l *improve) prepare(ctx workflow.Context) error {
 			return err
 		}
 	}
-	known, why, verify, err := l.calibrate(verify, func(form *metric.Form) (api.Measured, error) { return l.evaluateIn(ctx, "verify", "", form) })
+	calibration, reason, verify, err := l.calibrate(verify, func(form *metric.Form) (api.Measured, error) { return l.evaluateIn(ctx, "verify", "", form) })
 	if err != nil {
 		return err
 	}
-	if why != "" {
-		if err := l.unfit(rules.Disagreeing(len(known.values)+1, why, verify.NoNumber), verify); err != nil {
+	if reason != "" {
+		if err := l.unfit(rules.Disagreeing(len(calibration.values)+1, reason, verify.NoNumber), verify); err != nil {
 			return err
 		}
-		return l.unmeasured(why, verify)
+		return l.unmeasured(reason, verify)
 	}
-	if err := l.unfit(l.unbounded(known.printed()), verify); err != nil {
+	if err := l.unfit(l.unbounded(calibration.printed()), verify); err != nil {
 		return err
 	}
 	judged := l.measured(verify, "")
 	judged.Leftovers = leftovers
-	l.noted(ctx, known, judged, tests)
+	l.noted(ctx, calibration, judged, tests)
 	return nil
 }
 
@@ -165,12 +165,12 @@ func (l *improve) checkUnchanged(ctx workflow.Context) error {
 }
 
 // unmeasured returns the end of a loop whose unchanged code has no metric.
-func (l *improve) unmeasured(why string, out api.Measured) error {
+func (l *improve) unmeasured(reason string, out api.Measured) error {
 	advice := rules.AdviceFor("verify", out.Altered, "Run it in a fresh clone: it has to exit 0 and print a number.")
 	if out.TimedOut {
 		advice = rules.SlowAdvice("verify.timeout", l.spec.Verify.Command, out.Tail)
 	}
-	return unready("verify", l.spec.Verify.Command, explain(why, out), out.Outcome, advice)
+	return unready("verify", l.spec.Verify.Command, explain(reason, out), out.Outcome, advice)
 }
 
 // unbounded returns why the further metrics of the unchanged code are not enough.
@@ -182,18 +182,18 @@ func (l *improve) unbounded(values map[string]metric.Decimal) rules.Unfit {
 }
 
 // unfit returns the end of a loop that can't start from what verify printed, nil if it can.
-func (l *improve) unfit(why rules.Unfit, out api.Measured) error {
-	if why.What == "" || l.rules < 6 {
+func (l *improve) unfit(reason rules.Unfit, out api.Measured) error {
+	if reason.What == "" || l.rules < 6 {
 		return nil
 	}
-	end := rules.NotReady.Because(fmt.Sprintf("%s: `%s`%s", why.What, l.spec.Verify.Command, where(out.Outcome)))
-	end.Advice = why.Do
+	end := rules.NotReady.Because(fmt.Sprintf("%s: `%s`%s", reason.What, l.spec.Verify.Command, where(out.Outcome)))
+	end.Advice = reason.Do
 	return stop(end)
 }
 
 // unready returns the end of a loop if one of its commands fails on the unchanged code.
-func unready(name, command, why string, out api.Outcome, advice string) error {
-	end := rules.NotReady.Because(fmt.Sprintf("the %s command fails on the unchanged code (%s): `%s`%s", name, why, command, where(out)))
+func unready(name, command, reason string, out api.Outcome, advice string) error {
+	end := rules.NotReady.Because(fmt.Sprintf("the %s command fails on the unchanged code (%s): `%s`%s", name, reason, command, where(out)))
 	end.Advice = advice
 	return stop(end)
 }
@@ -207,14 +207,14 @@ func (l *improve) review(ctx workflow.Context, _ rules.Move) (rules.Move, error)
 }
 
 // ideate takes a queued idea, or asks the agent for exactly one change (P2).
-func (l *improve) ideate(ctx workflow.Context, from rules.Move) (rules.Move, error) {
+func (l *improve) ideate(ctx workflow.Context, move rules.Move) (rules.Move, error) {
 	if queued := l.State().Ideas; len(queued) > 0 && l.candidate == nil {
 		l.iteration.idea = queued[0]
 		l.Emit(ctx, loop.Event{Type: loop.IdeaTaken, Idea: queued[0]})
 		return l.law().AfterIdea(l.tries(), rules.IdeaVerdict{Idea: queued[0]}), nil
 	}
 	attempt := 1
-	if from.Do == rules.Again {
+	if move.Do == rules.Again {
 		attempt++
 	}
 	out, err := l.callAgent(ctx, l.newCall(spec.RoleIdeator, "ideate", attempt))
@@ -249,21 +249,21 @@ func (l *improve) modify(ctx workflow.Context, _ rules.Move) (rules.Move, error)
 	if err != nil {
 		return rules.Move{}, err
 	}
-	it, failed := &l.iteration, agentFailure(out)
-	said := metric.Description(cmp.Or(out.Description, it.idea))
-	it.description = cmp.Or(cmp.Or(said, failed), undescribed)
-	it.evidence, it.files, it.area, it.tree, it.metric = evidenceOf(out.Outcome), nil, "", "", nil
-	it.note, it.samples, it.metrics, it.evaluations, it.passing, it.flaky, it.vanished = "", nil, nil, 0, 0, nil, ""
+	iter, failed := &l.iteration, agentFailure(out)
+	said := metric.Description(cmp.Or(out.Description, iter.idea))
+	iter.description = cmp.Or(cmp.Or(said, failed), undescribed)
+	iter.evidence, iter.files, iter.area, iter.tree, iter.metric = evidenceOf(out.Outcome), nil, "", "", nil
+	iter.note, iter.samples, iter.metrics, iter.evaluations, iter.passing, iter.flaky, iter.vanished = "", nil, nil, 0, 0, nil, ""
 	return l.law().AfterWriter(failed != ""), nil
 }
 
 // check runs the check command on the desk, if there is one (P3).
 func (l *improve) check(ctx workflow.Context, _ rules.Move) (rules.Move, error) {
-	it, passed := &l.iteration, true
+	iter, passed := &l.iteration, true
 	if l.spec.Check.Command != "" {
-		in, s := l.newCheck(), l.State()
-		in.AsIs, in.Desk, in.Ledger, in.Leftovers = true, l.liesOn(), s.Ledger, s.Leftovers // the policies judge the change first
-		out, err := l.runCheck(ctx, in)
+		input, s := l.newCheck(), l.State()
+		input.AsIs, input.Desk, input.Ledger, input.Leftovers = true, l.liesOn(), s.Ledger, s.Leftovers // the policies judge the change first
+		out, err := l.runCheck(ctx, input)
 		if err != nil {
 			return rules.Move{}, err
 		}
@@ -271,7 +271,7 @@ func (l *improve) check(ctx workflow.Context, _ rules.Move) (rules.Move, error) 
 			l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "check", Judgement: l.judgement(out.Outcome, unless(out.OK(), reason.CheckFailed))})
 		}
 		if passed = out.OK() || out.Violates; !passed {
-			it.shown, it.evidence = out.Log, append(it.evidence, evidenceOf(out.Outcome)...)
+			iter.shown, iter.evidence = out.Log, append(iter.evidence, evidenceOf(out.Outcome)...)
 		}
 	}
 	return l.law().AfterCheck(l.tries(), passed), nil
@@ -279,19 +279,19 @@ func (l *improve) check(ctx workflow.Context, _ rules.Move) (rules.Move, error) 
 
 // commit commits the change before anything judges it (P4). A change that violates a policy is not committed.
 func (l *improve) commit(ctx workflow.Context, _ rules.Move) (rules.Move, error) {
-	it := &l.iteration
-	c, err := l.commitChange(ctx, api.Commit{Description: it.description, Attempt: l.State().Attempt, OneChange: l.spec.Atomic() == spec.Rework})
+	iter := &l.iteration
+	c, err := l.commitChange(ctx, api.Commit{Description: iter.description, Attempt: l.State().Attempt, OneChange: l.spec.Atomic() == spec.Rework})
 	if err != nil {
 		return rules.Move{}, err
 	}
-	it.files, it.area, it.tree, it.note = c.Files, c.Area, c.Tree, c.Note
-	tried, known := l.tried(c.Tree)
+	iter.files, iter.area, iter.tree, iter.note = c.Files, c.Area, c.Tree, c.Note
+	tried, ok := l.tried(c.Tree)
 	v := commitVerdict(c)
-	v.Repeated = known && !v.Nothing && v.Rule == ""
+	v.Repeated = ok && !v.Nothing && v.Rule == ""
 	m := l.law().AfterCommit(l.tries(), v)
 	l.tellLeftOut(ctx, c)
-	if why := cmp.Or(l.withheld(), leftOut(c)); v.Nothing && why != "" {
-		it.description = why + ": " + it.description
+	if reason := cmp.Or(l.withheld(), leftOut(c)); v.Nothing && reason != "" {
+		iter.description = reason + ": " + iter.description
 	}
 	switch {
 	case v.Rule != "":
@@ -300,7 +300,7 @@ func (l *improve) commit(ctx workflow.Context, _ rules.Move) (rules.Move, error)
 		l.committed(ctx, c)
 	}
 	if v.Repeated {
-		it.note = sameFiles(tried)
+		iter.note = sameFiles(tried)
 	}
 	return m, nil
 }
@@ -327,11 +327,11 @@ func (l *improve) tried(tree string) (loop.Tried, bool) {
 }
 
 // verify measures the commit (P5), or its reference if the rules want that before the guard runs.
-func (l *improve) verify(ctx workflow.Context, from rules.Move) (rules.Move, error) {
+func (l *improve) verify(ctx workflow.Context, move rules.Move) (rules.Move, error) {
 	if t := l.trial(); t != nil {
 		return l.asTried(ctx, *t), nil
 	}
-	if from.Do == rules.Again {
+	if move.Do == rules.Again {
 		measured, err := l.reference(ctx)
 		if err != nil || !measured {
 			return l.law().Sampled(stats.Judgement{Do: stats.Inconclusive}), err
@@ -373,8 +373,8 @@ const mostInstead = 300
 // better reports whether one measurement is enough to keep the change.
 func (l *improve) better(metric metric.Decimal) bool {
 	decided, _ := l.law().Decide(*l.State().Best, metric)
-	why, _ := l.law().Broken(l.State().BaselineMetrics, l.iteration.metrics.Values())
-	return decided.Kept && why == ""
+	reason, _ := l.law().Broken(l.State().BaselineMetrics, l.iteration.metrics.Values())
+	return decided.Kept && reason == ""
 }
 
 // guard runs the guard command on the commit that verify measured (P5.5).
@@ -389,12 +389,12 @@ func (l *improve) guard(ctx workflow.Context, _ rules.Move) (rules.Move, error) 
 	judged := l.judgement(out, unless(out.OK(), reason.GuardFailed))
 	judged.Flaky = flaky
 	l.judgedBy(ctx, "guard", nil, judged)
-	it := &l.iteration
-	it.flaky, it.vanished = flaky, out.Vanished
-	it.passing = out.Tests
-	it.evidence = append(it.evidence, evidenceOf(out)...)
+	iter := &l.iteration
+	iter.flaky, iter.vanished = flaky, out.Vanished
+	iter.passing = out.Tests
+	iter.evidence = append(iter.evidence, evidenceOf(out)...)
 	if !out.OK() {
-		it.shown, it.note = out.Log, loop.Clip(out.Failure, mostInstead)
+		iter.shown, iter.note = out.Log, loop.Clip(out.Failure, mostInstead)
 	}
 	m := l.law().AfterGuard(l.tries(), out.OK())
 	if out.Failure != "" {
@@ -409,10 +409,10 @@ func (l *improve) guardTime(ctx workflow.Context) func(ms int64) bool {
 }
 
 // decide applies the decision matrix (P6), and doubts an improvement that is too good.
-func (l *improve) decide(ctx workflow.Context, from rules.Move) (rules.Move, error) {
-	m, err := l.matrix(ctx, from)
-	it := &l.iteration
-	if err != nil || l.candidate != nil || it.metric == nil || !l.law().Doubts(m, it.metric.Sub(it.delta), *it.metric) {
+func (l *improve) decide(ctx workflow.Context, move rules.Move) (rules.Move, error) {
+	m, err := l.matrix(ctx, move)
+	iter := &l.iteration
+	if err != nil || l.candidate != nil || iter.metric == nil || !l.law().Doubts(m, iter.metric.Sub(iter.delta), *iter.metric) {
 		return m, err
 	}
 	return l.doubt(ctx, m)
@@ -426,11 +426,11 @@ func (l *improve) matrix(ctx workflow.Context, _ rules.Move) (rules.Move, error)
 	if l.State().Sampler != nil {
 		return l.judge(ctx)
 	}
-	it := &l.iteration
-	m, delta := l.law().Decide(*l.State().Best, *it.metric)
-	it.delta = delta
-	if why, sentence := l.law().Broken(l.State().BaselineMetrics, it.metrics.Values()); m.Kept && why != "" {
-		m.Kept, m.Reason, it.note = false, why, sentence
+	iter := &l.iteration
+	m, delta := l.law().Decide(*l.State().Best, *iter.metric)
+	iter.delta = delta
+	if reason, sentence := l.law().Broken(l.State().BaselineMetrics, iter.metrics.Values()); m.Kept && reason != "" {
+		m.Kept, m.Reason, iter.note = false, reason, sentence
 	}
 	return m, nil
 }
@@ -475,7 +475,7 @@ func (l *improve) between(ctx workflow.Context) error {
 			}
 			return nil
 		}
-		before := l.spec.Verify
+		earlier := l.spec.Verify
 		approved, err := l.amend(ctx, a)
 		if err != nil {
 			return err
@@ -483,17 +483,17 @@ func (l *improve) between(ctx workflow.Context) error {
 		if !approved {
 			continue
 		}
-		if now := l.spec.Verify; now.Command == before.Command && now.Pattern == before.Pattern {
+		if now := l.spec.Verify; now.Command == earlier.Command && now.Pattern == earlier.Pattern {
 			return nil
 		}
 		if err := l.returnToHead(ctx, "another command measures now"); err != nil {
 			return err
 		}
-		why, err := l.measureAnew(ctx)
-		if err != nil || why == "" {
+		reason, err := l.measureAnew(ctx)
+		if err != nil || reason == "" {
 			return err
 		}
-		m.Reason = "the amended verify command measures nothing (" + why + ")"
+		m.Reason = "the amended verify command measures nothing (" + reason + ")"
 	}
 	return nil
 }
@@ -505,13 +505,13 @@ func (l *improve) blame(ctx workflow.Context, question rules.Move) (rules.Move, 
 	if err != nil {
 		return rules.Move{}, err
 	}
-	why := measurement(out).Reason()
-	if why != "" {
-		why = explain(why, out)
+	reason := measurement(out).Reason()
+	if reason != "" {
+		reason = explain(reason, out)
 	} else {
 		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: "verify", Reason: fmt.Sprintf("verify printed no number twice in a row, but %s for the code without these changes, so they are at fault", out.Metric)})
 	}
-	return l.law().AfterReference(question, why), nil
+	return l.law().AfterReference(question, reason), nil
 }
 
 // askAboutIdling asks a person whether the agent should be called again, although it seems not to work.
@@ -531,29 +531,29 @@ func (l *improve) askAboutIdling(ctx workflow.Context) error {
 func (l *improve) measureAnew(ctx workflow.Context) (string, error) {
 	l.iteration = iteration{reworked: map[string]int{}} // the last iteration is recorded; this time is not part of it
 	name, sample := "verify-"+short(l.State().Contract.Hash), 0
-	again := func(form *metric.Form) (api.Measured, error) {
-		in := l.newVerify()
-		in.Form, in.Unchanged = form, true
-		in.Key.Name, in.Key.Sample, in.Clean, in.Alone = name, sample, sample > 0, !l.spec.Verify.Shares()
+	evaluate := func(form *metric.Form) (api.Measured, error) {
+		input := l.newVerify()
+		input.Form, input.Unchanged = form, true
+		input.Key.Name, input.Key.Sample, input.Clean, input.Alone = name, sample, sample > 0, !l.spec.Verify.Shares()
 		sample++
-		return l.measure(ctx, in)
+		return l.measure(ctx, input)
 	}
-	out, err := again(nil)
+	out, err := evaluate(nil)
 	if err != nil {
 		return "", err
 	}
-	known, why, out, err := l.calibrate(out, again)
+	calibration, reason, out, err := l.calibrate(out, evaluate)
 	if err != nil {
 		return "", err
 	}
-	if why != "" {
-		return explain(why, out), nil
+	if reason != "" {
+		return explain(reason, out), nil
 	}
-	if unfit := l.unbounded(known.printed()); unfit.What != "" {
+	if unfit := l.unbounded(calibration.printed()); unfit.What != "" {
 		return unfit.What, nil
 	}
 	l.guardRuns, l.guardTested = l.State().GuardRuns, l.State().Tested
-	l.noted(ctx, known, l.measured(out, ""), l.State().GuardTests)
+	l.noted(ctx, calibration, l.measured(out, ""), l.State().GuardTests)
 	return "", l.record(ctx, "the baseline by the amended command", false)
 }
 

@@ -174,9 +174,9 @@ func (r *run) rework(ctx workflow.Context, m rules.Move) error {
 }
 
 // undo reverts a commit and records more events with it. With keep, the change stays on the desk for a person.
-func (r *run) undo(ctx workflow.Context, c loop.Change, why string, keep bool, more ...loop.Event) error {
-	events := append([]loop.Event{{Type: loop.ChangeReverted, Commit: c.Commit, Reason: why}}, more...)
-	summary := r.summary("undo %s (%s)", short(c.Commit), loop.Clip(why, 100))
+func (r *run) undo(ctx workflow.Context, c loop.Change, reason string, keep bool, further ...loop.Event) error {
+	events := append([]loop.Event{{Type: loop.ChangeReverted, Commit: c.Commit, Reason: reason}}, further...)
+	summary := r.summary("undo %s (%s)", short(c.Commit), loop.Clip(reason, 100))
 	return r.append(ctx, api.SettleName, summary, events, func(e api.Entry) any {
 		return api.Settle{Entry: e, Revert: &api.Revert{Commit: c.Commit, Parent: c.Parent, KeepDesk: keep}}
 	})
@@ -184,22 +184,22 @@ func (r *run) undo(ctx workflow.Context, c loop.Change, why string, keep bool, m
 
 // commitChange commits the change on the desk, or returns why it can't. It asks for new files that need approval; the
 // approval covers exactly the change that was shown. in has the description and the attempt.
-func (r *run) commitChange(ctx workflow.Context, in api.Commit) (api.Committed, error) {
+func (r *run) commitChange(ctx workflow.Context, input api.Commit) (api.Committed, error) {
 	for {
 		if r.host.Uprooted {
 			return api.Committed{}, placement.ErrLost
 		}
 		s := r.State()
-		in.Ref, in.Ledger, in.Head, in.Iteration, in.Time = r.host.Opened.Ref, s.Ledger, s.Head, s.Iteration, workflow.Now(ctx).UTC()
-		in.Desk, in.Leftovers = r.liesOn(), s.Leftovers
+		input.Ref, input.Ledger, input.Head, input.Iteration, input.Time = r.host.Opened.Ref, s.Ledger, s.Head, s.Iteration, workflow.Now(ctx).UTC()
+		input.Desk, input.Leftovers = r.liesOn(), s.Leftovers
 		var out api.Committed
-		err := r.host.Execute(ctx, api.CommitName, r.summary("commit %q", loop.Clip(in.Description, 80)), func() any { return in }, &out)
+		err := r.host.Execute(ctx, api.CommitName, r.summary("commit %q", loop.Clip(input.Description, 80)), func() any { return input }, &out)
 		if err != nil || len(out.NewFiles) == 0 {
 			return out, err
 		}
 		a, err := r.wait(ctx, loop.Gate{
 			Kind: loop.GateNewFiles, Hash: out.NewFilesHash, On: out.NewFilesOn, Tree: out.Tree,
-			Summary: fmt.Sprintf("approve %s (%s)", newFiles(out), loop.Clip(in.Description, 100)),
+			Summary: fmt.Sprintf("approve %s (%s)", newFiles(out), loop.Clip(input.Description, 100)),
 		})
 		if err != nil {
 			return out, err
@@ -210,22 +210,22 @@ func (r *run) commitChange(ctx workflow.Context, in api.Commit) (api.Committed, 
 			}}
 			return out, nil
 		}
-		in.AllowNew = out.NewFilesHash
+		input.AllowNew = out.NewFilesHash
 	}
 }
 
 // newFiles names new files of a change. The diff has all.
 func newFiles(c api.Committed) string {
-	all := max(c.NewFilesAll, len(c.NewFiles))
-	text := metric.Counted(all, "new file") + rules.RunnableInWords(c.NewRunnable, all) + ": "
-	return text + firstOf(c.NewFiles, all, wide-len(text))
+	total := max(c.NewFilesAll, len(c.NewFiles))
+	text := metric.Counted(total, "new file") + rules.RunnableInWords(c.NewRunnable, total) + ": "
+	return text + firstOf(c.NewFiles, total, wide-len(text))
 }
 
 // wide is how long a list of names may be.
 const wide = 300
 
 // firstOf names as many of all names as there is room for, and counts the others.
-func firstOf(names []string, all, room int) string {
+func firstOf(names []string, total, room int) string {
 	text, named := "", 0
 	for _, name := range names {
 		if named > 0 && len(text)+len(name) > room {
@@ -237,8 +237,8 @@ func firstOf(names []string, all, room int) string {
 		text += loop.Clip(name, room)
 		named++
 	}
-	if all > named {
-		text += fmt.Sprintf(" and %d more", all-named)
+	if total > named {
+		text += fmt.Sprintf(" and %d more", total-named)
 	}
 	return text
 }
@@ -246,8 +246,8 @@ func firstOf(names []string, all, room int) string {
 // tellLeftOut tells what the agent changed in submodules, which is in no commit. If it changed nothing else, the
 // iteration's own words have that.
 func (r *run) tellLeftOut(ctx workflow.Context, c api.Committed) {
-	if what := leftOut(c); what != "" && !c.NoChange {
-		r.Emit(ctx, loop.Event{Type: loop.Warned, Step: "commit", Reason: what})
+	if text := leftOut(c); text != "" && !c.NoChange {
+		r.Emit(ctx, loop.Event{Type: loop.Warned, Step: "commit", Reason: text})
 	}
 }
 
@@ -266,49 +266,49 @@ func (r *run) committed(ctx workflow.Context, c api.Committed) {
 }
 
 // recording returns the phase in which the iteration is recorded, if it can be entered from here.
-func (r *run) recording() (to phase.Phase, enter bool) {
-	to = r.machine.Records()
-	return to, to != phase.None && r.machine.Check(r.State().Phase, to) == nil
+func (r *run) recording() (target phase.Phase, enter bool) {
+	target = r.machine.Records()
+	return target, target != phase.None && r.machine.Check(r.State().Phase, target) == nil
 }
 
 // enterLog enters the phase in which the iteration is recorded, if the loop's machine has one.
 func (r *run) enterLog(ctx workflow.Context) error {
-	if to, enter := r.recording(); enter {
-		return r.enter(ctx, to)
+	if target, enter := r.recording(); enter {
+		return r.enter(ctx, target)
 	}
 	return nil
 }
 
 // settle keeps or undoes the iteration's change and records the iteration, once and for all.
 func (r *run) settle(ctx workflow.Context, m rules.Move) error {
-	if to, enter := r.recording(); enter { // it was interrupted
-		r.Emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: to, Attempt: r.State().Attempt})
+	if target, enter := r.recording(); enter { // it was interrupted
+		r.Emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: target, Attempt: r.State().Attempt})
 	}
-	it, undone := r.iteration, r.State().Unjudged()
+	iter, undone := r.iteration, r.State().Unjudged()
 	record := r.recordOf(ctx, m)
-	done := loop.Event{Type: loop.IterationSucceeded, Record: &record, Area: it.area, EvidenceIDs: it.evidence}
+	done := loop.Event{Type: loop.IterationSucceeded, Record: &record, Area: iter.area, EvidenceIDs: iter.evidence}
 	if m.Measured {
-		done.Metric = it.metric
+		done.Metric = iter.metric
 	}
 	var events []loop.Event
 	if !m.Kept {
-		why := cmp.Or(m.Reason, "no improvement")
+		reason := cmp.Or(m.Reason, "no improvement")
 		if undone != nil {
-			events = append(events, loop.Event{Type: loop.ChangeReverted, Commit: undone.Commit, Reason: why})
+			events = append(events, loop.Event{Type: loop.ChangeReverted, Commit: undone.Commit, Reason: reason})
 		}
-		done.Type, done.FailureReason = loop.IterationFailed, why
-		done.Idea = it.idea // what the loop knows decides which ideas are refused
+		done.Type, done.FailureReason = loop.IterationFailed, reason
+		done.Idea = iter.idea // what the loop knows decides which ideas are refused
 		if m.Judged {
-			done.Tree = it.tree // the same tree need not be judged again
+			done.Tree = iter.tree // the same tree need not be judged again
 		}
 	}
 	events = append(events, done)
 	err := r.append(ctx, api.SettleName, r.summary("%s", recordedAs(record)), events, func(e api.Entry) any {
-		in := api.Settle{Entry: e, Push: m.Kept}
+		input := api.Settle{Entry: e, Push: m.Kept}
 		if undone != nil && !m.Kept {
-			in.Revert = &api.Revert{Commit: undone.Commit, Parent: undone.Parent}
+			input.Revert = &api.Revert{Commit: undone.Commit, Parent: undone.Parent}
 		}
-		return in
+		return input
 	})
 	if err == nil {
 		r.report(ctx, task.IterationEnded)
@@ -328,12 +328,12 @@ func (r *run) giveUp(ctx workflow.Context) error {
 }
 
 // described returns what the iteration did, as its agents said it.
-func (it iteration) described() string {
+func (iter iteration) described() string {
 	unsaid := "nothing was changed"
-	if len(it.files) > 0 {
+	if len(iter.files) > 0 {
 		unsaid = undescribed
 	}
-	return cmp.Or(it.description, unsaid)
+	return cmp.Or(iter.description, unsaid)
 }
 
 // undescribed is the description of a change of which no agent said anything.
@@ -341,17 +341,17 @@ const undescribed = "change without a description"
 
 // recordOf returns the record of the iteration. Unmeasured, it has the reference metric (P7), if there is one.
 func (r *run) recordOf(ctx workflow.Context, m rules.Move) loop.Iteration {
-	s, it, now := r.State(), r.iteration, workflow.Now(ctx)
+	s, iter, now := r.State(), r.iteration, workflow.Now(ctx)
 	record := loop.Iteration{
-		N: s.Iteration, Description: it.described(), Kept: m.Kept, Reason: m.Reason,
-		Commit: it.accepted, PhaseMs: maps.Clone(it.phaseMs), DurationMs: now.Sub(s.IterationStart).Milliseconds(), Attempts: s.Attempt,
-		Files: it.files, Evidence: it.evidence, EndedAt: now.UTC(), Metric: s.Best, Tree: it.tree, Note: it.note,
-		Suspicious: m.Kept && m.Suspicious, Flaky: it.flaky, Metrics: it.metrics.Values(), Agent: strings.Join(it.agents, ", "),
+		N: s.Iteration, Description: iter.described(), Kept: m.Kept, Reason: m.Reason,
+		Commit: iter.accepted, PhaseMs: maps.Clone(iter.phaseMs), DurationMs: now.Sub(s.IterationStart).Milliseconds(), Attempts: s.Attempt,
+		Files: iter.files, Evidence: iter.evidence, EndedAt: now.UTC(), Metric: s.Best, Tree: iter.tree, Note: iter.note,
+		Suspicious: m.Kept && m.Suspicious, Flaky: iter.flaky, Metrics: iter.metrics.Values(), Agent: strings.Join(iter.agents, ", "),
 	}
 	if m.Kept {
-		record.Vanished = loop.Clip(it.vanished, 300)
+		record.Vanished = loop.Clip(iter.vanished, 300)
 	}
-	if note := flakyNote(it.flaky); note != "" {
+	if note := flakyNote(iter.flaky); note != "" {
 		record.Note = strings.TrimPrefix(record.Note+"; "+note, "; ")
 	}
 	if c := s.Unjudged(); c != nil {
@@ -360,12 +360,12 @@ func (r *run) recordOf(ctx workflow.Context, m rules.Move) loop.Iteration {
 	if b := s.Exploring(); b != nil {
 		record.Branch = b.N
 	}
-	if m.Measured && it.metric != nil {
-		record.Metric, record.Delta = it.metric, it.delta
+	if m.Measured && iter.metric != nil {
+		record.Metric, record.Delta = iter.metric, iter.delta
 	} else {
-		record.Unmeasured = s.Best != nil && it.metric == nil
+		record.Unmeasured = s.Best != nil && iter.metric == nil
 	}
-	if j := it.samples; j != nil && j.Samples > 0 {
+	if j := iter.samples; j != nil && j.Samples > 0 {
 		record.Samples, record.LLR = j.Samples, &j.LLR
 		if j.Samples > 1 {
 			record.Spread = &j.Spread
@@ -374,18 +374,18 @@ func (r *run) recordOf(ctx workflow.Context, m rules.Move) loop.Iteration {
 	return record
 }
 
-func recordedAs(it loop.Iteration) string {
+func recordedAs(iter loop.Iteration) string {
 	word := "discarded"
-	if it.Kept {
+	if iter.Kept {
 		word = "kept"
 	}
-	if it.Reason != "" {
-		word += " (" + it.Reason + ")"
+	if iter.Reason != "" {
+		word += " (" + iter.Reason + ")"
 	}
-	if it.Metric != nil {
-		word += ", metric " + it.Metric.String()
+	if iter.Metric != nil {
+		word += ", metric " + iter.Metric.String()
 	}
-	return word + ": " + loop.Clip(it.Description, 80)
+	return word + ": " + loop.Clip(iter.Description, 80)
 }
 
 // violated returns the event of a change that violates policies.
@@ -414,7 +414,7 @@ func (r *run) block(ctx workflow.Context, m rules.Move, decisions loopRules) (ru
 		Kind:    loop.GateGuard,
 		Summary: fmt.Sprintf("the change is blocked by %s (fix it on the desk %s and continue, or reject it)", m.Reason, desk),
 	})
-	if s, is := errors.AsType[*stopped](err); is && s.end.Code == rules.Interrupted.Code {
+	if s, ok := errors.AsType[*stopped](err); ok && s.end.Code == rules.Interrupted.Code {
 		err = stop(decisions.AfterHalt(s.end.Reason))
 	}
 	if err == nil && a.Message == loop.MessageReject {
@@ -425,11 +425,11 @@ func (r *run) block(ctx workflow.Context, m rules.Move, decisions loopRules) (ru
 
 // summary returns the text that the Temporal UI shows for an activity of the iteration.
 func (r *run) summary(format string, args ...any) string {
-	what, n := "iteration", r.State().Iteration
+	scope, n := "iteration", r.State().Iteration
 	if c := r.candidate; c != nil {
-		what, n = "candidate", c.N
+		scope, n = "candidate", c.N
 	}
-	return fmt.Sprintf("%s %d: ", what, n) + fmt.Sprintf(format, args...)
+	return fmt.Sprintf("%s %d: ", scope, n) + fmt.Sprintf(format, args...)
 }
 
 func short(commit string) string { return commit[:min(10, len(commit))] }

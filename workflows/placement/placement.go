@@ -55,14 +55,14 @@ func (h *Host) IsOpen() bool { return h.Opened.Ref != "" }
 
 // Open makes store, desk and judge ready, on the host that the spec names or on any. from is a ledger commit to
 // continue from, "" for a new loop.
-func (h *Host) Open(ctx workflow.Context, from string) error {
-	return h.Execute(ctx, api.OpenName, "open "+h.spec().Repo.Address(), func() any { return h.opening(ctx, from, false) }, &h.Opened)
+func (h *Host) Open(ctx workflow.Context, ledger string) error {
+	return h.Execute(ctx, api.OpenName, "open "+h.spec().Repo.Address(), func() any { return h.opening(ctx, ledger, false) }, &h.Opened)
 }
 
-func (h *Host) opening(ctx workflow.Context, from string, moved bool) api.Open {
+func (h *Host) opening(ctx workflow.Context, ledger string, moved bool) api.Open {
 	info := workflow.GetInfo(ctx)
 	return api.Open{
-		Loop: info.WorkflowExecution.ID, FirstRun: info.FirstRunID, Spec: h.spec(), Ledger: from, Moved: moved,
+		Loop: info.WorkflowExecution.ID, FirstRun: info.FirstRunID, Spec: h.spec(), Ledger: ledger, Moved: moved,
 	}
 }
 
@@ -150,7 +150,7 @@ func (h *Host) patience(asked int) time.Duration {
 }
 
 // Untaken reports whether no host started an activity in time. An earlier attempt may have reported its spending.
-func Untaken(err error) (spent api.Live, is bool) {
+func Untaken(err error) (spent api.Live, ok bool) {
 	var late *temporal.TimeoutError
 	if !errors.As(err, &late) || late.TimeoutType() != enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
 		return spent, false
@@ -204,7 +204,7 @@ func (h *Host) stay(ctx workflow.Context, err error) error {
 
 // moveTo sets the host that has opened the loop. It reports whether the branch's head was lost. The contract stays as
 // the loop knows it, because amendments may be missing from the ledger.
-func (h *Host) moveTo(ctx workflow.Context, o api.Opened, why string) (lost bool) {
+func (h *Host) moveTo(ctx workflow.Context, o api.Opened, reason string) (lost bool) {
 	s := h.journal.State()
 	head := s.Head
 	if o.State != nil {
@@ -220,7 +220,7 @@ func (h *Host) moveTo(ctx workflow.Context, o api.Opened, why string) (lost bool
 		head = h.journal.State().Head
 	}
 	h.Uprooted = true
-	h.journal.Emit(ctx, loop.Event{Type: loop.LoopMoved, Head: head, Opened: &loop.Opened{Desk: o.Desk, Host: o.Host}, Reason: why})
+	h.journal.Emit(ctx, loop.Event{Type: loop.LoopMoved, Head: head, Opened: &loop.Opened{Desk: o.Desk, Host: o.Host}, Reason: reason})
 	// If the former host comes back, it learns from this that the loop is no longer its own.
 	_ = workflow.UpsertMemo(ctx, map[string]any{api.HostMemo: o.Host})
 	return lost
@@ -254,9 +254,9 @@ var Retries = &temporal.RetryPolicy{
 
 // FewRetries apply to the end of a halted loop: a second and a half of trying again.
 var FewRetries = func() *temporal.RetryPolicy {
-	few := *Retries
-	few.MaximumAttempts = 4
-	return &few
+	retries := *Retries
+	retries.MaximumAttempts = 4
+	return &retries
 }()
 
 const (
@@ -278,23 +278,23 @@ const (
 // counts how often the host has left this activity untaken.
 func (h *Host) Start(ctx workflow.Context, name, summary string, input any, asked int) workflow.Future {
 	h.show(ctx) // people look while something runs or waits, not in between
-	is := api.Of(name)
+	attributes := api.Of(name)
 	o := workflow.ActivityOptions{
 		TaskQueue: h.Opened.Queue, ScheduleToStartTimeout: h.patience(asked), StartToCloseTimeout: Bookkeeping, HeartbeatTimeout: Heartbeat,
-		RetryPolicy: Retries, WaitForCancellation: true, Summary: markdown.Text(summary), Priority: temporal.Priority{PriorityKey: is.Urgency},
+		RetryPolicy: Retries, WaitForCancellation: true, Summary: markdown.Text(summary), Priority: temporal.Priority{PriorityKey: attributes.Urgency},
 	}
-	if is.Step {
+	if attributes.Step {
 		o.StartToCloseTimeout = stepBound
 	}
 	if h.IsHasty(ctx) {
 		o.RetryPolicy = FewRetries
 	}
 	switch {
-	case is.AnyHost:
+	case attributes.AnyHost:
 		o.TaskQueue, o.ScheduleToStartTimeout = h.anyHost(), 0
-	case is.Agent && h.Opened.Agents != "":
+	case attributes.Agent && h.Opened.Agents != "":
 		o.TaskQueue = h.Opened.Agents
-	case is.Brief:
+	case attributes.Brief:
 		o.ScheduleToCloseTimeout, o.StartToCloseTimeout, o.ScheduleToStartTimeout = checkBound, checkBound, 0
 	}
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), name, input)

@@ -158,8 +158,8 @@ func (p *Pass) Sign(text string) string {
 
 // Server returns the TLS settings of the frontend, which serves everybody. Only the engine itself has the certificate.
 func (p *Pass) Server() *tls.Config {
-	own := must.Have(p.pair()) // Read and generate return no pass without a valid pair
-	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own}, ClientCAs: p.pool(), ClientAuth: tls.VerifyClientCertIfGiven}
+	certificate := must.Have(p.pair()) // Read and generate return no pass without a valid pair
+	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}, ClientCAs: p.pool(), ClientAuth: tls.VerifyClientCertIfGiven}
 }
 
 // Inner returns the TLS settings of the engine's other services, which serve only the engine itself.

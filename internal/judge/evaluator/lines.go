@@ -8,8 +8,8 @@ import (
 )
 
 // Changed returns those of the directives that differ between the two texts of a file such as go.mod.
-func Changed(before, after string, directives []string) (changed []string) {
-	old, current := statements(before), statements(after)
+func Changed(previous, next string, directives []string) (changed []string) {
+	old, current := statements(previous), statements(next)
 	return list.Filter(directives, func(d string) bool { return !slices.Equal(old[d], current[d]) })
 }
 

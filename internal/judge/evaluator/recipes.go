@@ -195,7 +195,7 @@ func makeRecipes(text string) recipes {
 		}
 		return s
 	}
-	var in []*recipe
+	var inside []*recipe
 	lines := strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n")
 	type command struct {
 		to   []*recipe
@@ -204,7 +204,7 @@ func makeRecipes(text string) recipes {
 	var commands []command
 	for _, line := range lines {
 		if text, ok := strings.CutPrefix(line, "\t"); ok {
-			commands = append(commands, command{in, text})
+			commands = append(commands, command{inside, text})
 			continue
 		}
 		line = strings.TrimSpace(strings.Split(line+" ", " #")[0])
@@ -216,7 +216,7 @@ func makeRecipes(text string) recipes {
 			}
 			value[m[1]] = m[3]
 		} else if m := makeRule().FindStringSubmatch(line); m != nil {
-			in = nil
+			inside = nil
 			prerequisites, inline, _ := strings.Cut(expand(m[2]), ";")
 			for name := range strings.FieldsSeq(expand(m[1])) {
 				if name == ".PHONY" {
@@ -228,10 +228,10 @@ func makeRecipes(text string) recipes {
 				found.unknown = found.unknown || strings.ContainsAny(name, "%$")
 				item := found.add(name)
 				item.before = append(item.before, strings.Fields(prerequisites)...)
-				in = append(in, item)
+				inside = append(inside, item)
 			}
 			if inline != "" {
-				commands = append(commands, command{in, inline})
+				commands = append(commands, command{inside, inline})
 			}
 		} else if strings.HasPrefix(line, "$(") || strings.HasPrefix(line, "define") {
 			found.unknown = true

@@ -29,9 +29,9 @@ func (c Change) Short(n int) Change {
 // Compare returns what happened to the tests from one run to the next. The later report must be a result of Read; the
 // earlier one may come from JSON. If the runner does not name passing tests, a test that is not among the failing
 // ones counts as fixed, unless something could not be built or loaded or a part of the output was left out.
-func Compare(before, after Report) Change {
-	c := Change{Failing: after.IDs(), Worse: after.Failed > before.Failed || after.Broken && !before.Broken}
-	failed := list.Set(before.IDs())
+func Compare(previous, next Report) Change {
+	c := Change{Failing: next.IDs(), Worse: next.Failed > previous.Failed || next.Broken && !previous.Broken}
+	failed := list.Set(previous.IDs())
 	for _, id := range c.Failing {
 		if failed[id] {
 			c.Still = append(c.Still, id)
@@ -39,11 +39,11 @@ func Compare(before, after Report) Change {
 			c.New = append(c.New, id)
 		}
 	}
-	for _, t := range before.Failing {
+	for _, t := range previous.Failing {
 		switch id := t.ID(); {
 		case slices.Contains(c.Still, id):
-		case after.Failed > len(after.Failing): // the test may fail, but be beyond the list
-		case after.ran(t): // what did not run is not fixed
+		case next.Failed > len(next.Failing): // the test may fail, but be beyond the list
+		case next.ran(t): // what did not run is not fixed
 			c.Fixed = append(c.Fixed, id)
 		}
 	}
@@ -53,31 +53,31 @@ func Compare(before, after Report) Change {
 // Gone returns the IDs of tests that passed before and that the later run does not name: deleted, renamed, skipped.
 // Both reports must be results of Read. A name of which only noise differs, such as a time, is the same. It returns
 // none if the runs can't be compared, as tests or their names are missing.
-func Gone(before, after Report) (gone []string) {
+func Gone(previous, next Report) (missing []string) {
 	switch {
-	case before.Format != after.Format, before.naming != after.naming:
+	case previous.Format != next.Format, previous.naming != next.naming:
 		return nil
-	case before.Partial, after.Partial, after.Broken, len(after.names) < len(after.passed), after.Failed > len(after.Failing):
+	case previous.Partial, next.Partial, next.Broken, len(next.names) < len(next.passed), next.Failed > len(next.Failing):
 		return nil
 	}
-	failing := list.Set(after.IDs())
-	for _, t := range before.names {
-		_, passes := after.passed[hashOf(t.Package, t.Name)]
-		unit := t.Name == "" && before.naming // the tests of this package have names
+	failing := list.Set(next.IDs())
+	for _, t := range previous.names {
+		_, passes := next.passed[hashOf(t.Package, t.Name)]
+		unit := t.Name == "" && previous.naming // the tests of this package have names
 		if !passes && !unit && !failing[t.ID()] {
-			gone = append(gone, t.ID())
+			missing = append(missing, t.ID())
 		}
 	}
-	if len(gone) == 0 {
+	if len(missing) == 0 {
 		return nil
 	}
 	come := map[string]bool{}
-	for _, t := range after.names {
-		if _, passed := before.passed[hashOf(t.Package, t.Name)]; !passed {
+	for _, t := range next.names {
+		if _, passed := previous.passed[hashOf(t.Package, t.Name)]; !passed {
 			come[normal(t.ID())] = true
 		}
 	}
-	return slices.DeleteFunc(gone, func(id string) bool { return come[normal(id)] })
+	return slices.DeleteFunc(missing, func(id string) bool { return come[normal(id)] })
 }
 
 // ran reports whether t passed in this run, if it is not among the failing tests.

@@ -108,7 +108,7 @@ func ends(s string, n int) string {
 	} else {
 		head = loop.Clip(head, half)
 	}
-	if _, rest, more := strings.Cut(tail, "\n"); more && rest != "" {
+	if _, rest, hasMore := strings.Cut(tail, "\n"); hasMore && rest != "" {
 		tail = rest
 	}
 	return head + between + strings.ToValidUTF8(tail, "")
@@ -128,7 +128,7 @@ func (b *bounded) messages(room int, r Report) {
 			continue
 		}
 		text := "\n" + t.ID() + ":\n"
-		if first, twice := said[t.Message]; twice {
+		if first, duplicate := said[t.Message]; duplicate {
 			text += "as " + first + "\n"
 		} else {
 			said[t.Message] = t.ID()

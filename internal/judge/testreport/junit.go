@@ -38,9 +38,9 @@ type junitReader struct {
 // passed.
 func readJUnit(c *collector, outputs [][]byte) {
 	for _, out := range outputs {
-		if from := bytes.Index(out, []byte("<testsuite")); from >= 0 {
+		if start := bytes.Index(out, []byte("<testsuite")); start >= 0 {
 			r := junitReader{collector: c}
-			r.read(out[from:])
+			r.read(out[start:])
 		}
 	}
 }

@@ -24,11 +24,11 @@ func eachLine(outputs [][]byte, f func(line string)) {
 }
 
 // eachRaw calls f with at most the first most bytes of each line, unchanged.
-func eachRaw(outputs [][]byte, most int, f func(line []byte)) {
+func eachRaw(outputs [][]byte, limit int, f func(line []byte)) {
 	for _, out := range outputs {
 		for line := range bytes.Lines(out) {
 			line = bytes.TrimSuffix(line, []byte("\n"))
-			f(bytes.TrimSuffix(line[:min(len(line), most)], []byte("\r")))
+			f(bytes.TrimSuffix(line[:min(len(line), limit)], []byte("\r")))
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (e *excerpt) write(s string) int {
 	if e == nil {
 		return 0
 	}
-	before, n := e.size(), min(headBytes-len(e.head), len(s))
+	size, n := e.size(), min(headBytes-len(e.head), len(s))
 	e.head, s = append(e.head, s[:n]...), s[n:]
 	if len(s) > tailBytes {
 		e.tail, e.lost = e.tail[:0], true
@@ -68,7 +68,7 @@ func (e *excerpt) write(s string) int {
 	if len(e.tail) > 2*tailBytes {
 		e.tail, e.lost = append(e.tail[:0], e.tail[len(e.tail)-tailBytes:]...), true
 	}
-	return e.size() - before
+	return e.size() - size
 }
 
 func (e *excerpt) size() int {
@@ -82,8 +82,8 @@ func (e *excerpt) size() int {
 type excerpts map[string]*excerpt
 
 // of returns the excerpt of a name. Beyond most names it returns nil, which drops everything that is written to it.
-func (e excerpts) of(name string, most int) *excerpt {
-	if e[name] == nil && len(e) < most {
+func (e excerpts) of(name string, limit int) *excerpt {
+	if e[name] == nil && len(e) < limit {
 		e[name] = &excerpt{}
 	}
 	return e[name]
@@ -155,7 +155,7 @@ func endOf(out []byte, n int) string {
 		text, cut = text[len(text)-n:], true
 	}
 	if cut {
-		if _, rest, more := strings.Cut(text, "\n"); more && strings.TrimSpace(rest) != "" {
+		if _, rest, hasMore := strings.Cut(text, "\n"); hasMore && strings.TrimSpace(rest) != "" {
 			text = rest
 		}
 	}

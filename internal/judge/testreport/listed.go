@@ -116,13 +116,13 @@ func (f listed) read(c *collector, outputs [][]byte) {
 		"skipped": &skipped, "omitted": &skipped, "todo": &skipped, "pending": &skipped,
 		"good": &passed, "bad": &failed, "left": &skipped,
 	}
-	in, untitled := f.begin == nil, false // untitled: the name of the open test is the next line
-	more := false                         // the title of the open test goes on
+	inside, untitled := f.begin == nil, false // untitled: the name of the open test is the next line
+	titled := false                           // the title of the open test goes on
 	var open Test
 	var pkg, file string
 	var above suites
 	tests := f.group == nil // the lines are those of passing tests and their suites, where they are nested
-	before := (*excerpt)(nil)
+	previous := (*excerpt)(nil)
 	eachLine(outputs, func(line string) {
 		if m := groups(f.total, line); m != nil {
 			c.close()
@@ -132,8 +132,8 @@ func (f listed) read(c *collector, outputs [][]byte) {
 			for _, n := range counted().FindAllStringSubmatch(m["counts"], 10) {
 				*sums[n[2]] += atoi(n[1])
 			}
-			before, more = nil, false
-			in = in || f.begin().MatchString(line)
+			previous, titled = nil, false
+			inside = inside || f.begin().MatchString(line)
 			return
 		}
 		switch {
@@ -149,14 +149,14 @@ func (f listed) read(c *collector, outputs [][]byte) {
 			}
 		case f.begin != nil && f.begin().MatchString(line):
 			c.close()
-			in = true
+			inside = true
 		case f.start != nil && f.start().MatchString(line):
 			c.close()
-			before = &excerpt{}
+			previous = &excerpt{}
 		case f.end != nil && f.end().MatchString(line):
 			c.close()
-			in = f.begin == nil
-		case f.ok != nil && f.passes(line, tests, in):
+			inside = f.begin == nil
+		case f.ok != nil && f.passes(line, tests, inside):
 			c.close()
 			m := groups(f.ok, line)
 			name := m["name"]
@@ -164,11 +164,11 @@ func (f listed) read(c *collector, outputs [][]byte) {
 				name = above.path(len(m["indent"]), name, f.nested)
 			}
 			c.named(cmp.Or(m["pkg"], pkg), name)
-			before = nil
+			previous = nil
 		case f.skip != nil && f.skip().MatchString(line):
 			c.close()
 			skipped++
-		case in && f.test != nil && f.test().MatchString(line):
+		case inside && f.test != nil && f.test().MatchString(line):
 			tests = tests && f.group == nil
 			m := groups(f.test, line)
 			open = Test{Package: cmp.Or(m["pkg"], m["file"], pkg), Name: m["name"], File: cmp.Or(m["file"], file)}
@@ -187,23 +187,23 @@ func (f listed) read(c *collector, outputs [][]byte) {
 			if f.tree {
 				var whole bool
 				open.Name, whole = strings.CutSuffix(open.Name, ":")
-				more = !whole
+				titled = !whole
 			}
 			c.open(open)
-			if before != nil {
-				c.say(before.String())
-				before = nil
+			if previous != nil {
+				c.say(previous.String())
+				previous = nil
 			}
 			if f.alone {
 				c.close()
 			}
-		case more && strings.TrimSpace(line) != "" && len(c.test.Name) < maxName:
+		case titled && strings.TrimSpace(line) != "" && len(c.test.Name) < maxName:
 			part, whole := strings.CutSuffix(strings.TrimSpace(line), ":")
-			c.test.Name, more = c.test.Name+" > "+part, !whole
-		case before != nil:
-			before.line(line)
+			c.test.Name, titled = c.test.Name+" > "+part, !whole
+		case previous != nil:
+			previous.line(line)
 		default:
-			more = false
+			titled = false
 			c.say(line)
 			above.add(line)
 			if line == "" && f.group != nil {
@@ -236,11 +236,11 @@ func groups(e lazyregexp.Regexp, line string) map[string]string {
 	if m == nil {
 		return nil
 	}
-	all := map[string]string{}
+	verdicts := map[string]string{}
 	for i, name := range e().SubexpNames() {
 		if name != "" {
-			all[name] = m[i]
+			verdicts[name] = m[i]
 		}
 	}
-	return all
+	return verdicts
 }

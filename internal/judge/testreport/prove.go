@@ -28,7 +28,7 @@ func readProve(c *collector, outputs [][]byte) {
 	}
 	var files []*file
 	var tests []Test
-	var says excerpt // of the open test; parts of a test come before it
+	var message excerpt // of the open test; parts of a test come before it
 	ran, failed, verbose := 0, 0, false
 	eachLine(outputs, func(line string) {
 		verbose = verbose || tapTest().MatchString(line) && !proveFile().MatchString(line)
@@ -57,8 +57,8 @@ func readProve(c *collector, outputs [][]byte) {
 		case !strings.HasPrefix(diagnosis, "#") || len(tests) >= MaxTests:
 		case m.by(perlFailed, line):
 			t := Test{Package: m[4], Name: cmp.Or(m[2], m[3]), out: &excerpt{}}
-			t.out.line(says.String())
-			says = excerpt{}
+			t.out.line(message.String())
+			message = excerpt{}
 			if m[1] != "" {
 				t.Name = todo
 			}
@@ -66,7 +66,7 @@ func readProve(c *collector, outputs [][]byte) {
 		case len(tests) > 0 && tests[len(tests)-1].Package == "" && m.by(perlAt, line):
 			tests[len(tests)-1].Package = m[1]
 		case line != diagnosis:
-			says.line(line)
+			message.line(line)
 		case len(tests) > 0 && strings.HasPrefix(line, "#    "):
 			tests[len(tests)-1].out.line(strings.TrimPrefix(line, "#"))
 		}

@@ -66,15 +66,15 @@ func (r *pytestReader) line(line string) {
 }
 
 // cutReason splits "path::test[a - b] - reason".
-func cutReason(s string) (id, why string) {
-	from := 0
+func cutReason(s string) (id, reason string) {
+	start := 0
 	if open, sep := strings.IndexByte(s, '['), strings.Index(s, " - "); open >= 0 && open < sep {
 		if end := strings.Index(s, "] - "); end >= 0 {
-			from = end
+			start = end
 		}
 	}
-	if sep := strings.Index(s[from:], " - "); sep >= 0 {
-		return s[:from+sep], s[from+sep+3:]
+	if sep := strings.Index(s[start:], " - "); sep >= 0 {
+		return s[:start+sep], s[start+sep+3:]
 	}
 	return s, ""
 }
@@ -85,10 +85,10 @@ func pytestName(id string) (file, name string) {
 	return strings.TrimPrefix(file, "collecting "), name
 }
 
-func (r *pytestReader) name(id, why string) {
+func (r *pytestReader) name(id, reason string) {
 	file, name := pytestName(id)
-	if i, again := r.known[file+"\x00"+name]; again {
-		r.tests[i].Message = cmp.Or(r.tests[i].Message, tidy(why))
+	if i, retry := r.known[file+"\x00"+name]; retry {
+		r.tests[i].Message = cmp.Or(r.tests[i].Message, tidy(reason))
 		return
 	}
 	if len(r.tests) >= maxNodes {
@@ -97,7 +97,7 @@ func (r *pytestReader) name(id, why string) {
 	}
 	r.Broken = r.Broken || name == "" // a file that could not be collected
 	r.known[file+"\x00"+name] = len(r.tests)
-	r.tests = append(r.tests, Test{Package: file, Name: name, File: file, Message: tidy(loop.Clip(why, headBytes))})
+	r.tests = append(r.tests, Test{Package: file, Name: name, File: file, Message: tidy(loop.Clip(reason, headBytes))})
 }
 
 // total reads the last line of a session.
@@ -204,6 +204,6 @@ func readUnittest(c *collector, outputs [][]byte) {
 
 // unitName separates class and test in "test_a (module.Class.test_a) (i=0)". Older versions of Python do not have the
 // test in the brackets.
-func unitName(name, where, rest string) (pkg, test string) {
-	return strings.TrimSuffix(where, "."+name), strings.TrimSpace(name + rest)
+func unitName(name, place, rest string) (pkg, test string) {
+	return strings.TrimSuffix(place, "."+name), strings.TrimSpace(name + rest)
 }

@@ -185,13 +185,13 @@ func Read(outputs ...[]byte) Report {
 		for _, f := range formats {
 			seen[f.name] = seen[f.name] && !f.machine
 		}
-		if other := read(outputs, seen, partial); other.Failed > 0 || other.Broken {
-			other.Format += ", " + r.Format
-			other.Passed, other.Skipped = other.Passed+r.Passed, other.Skipped+r.Skipped
-			other.naming = other.naming || r.naming
-			maps.Copy(other.passed, r.passed)
-			other.names = append(other.names, r.names...)
-			return other
+		if second := read(outputs, seen, partial); second.Failed > 0 || second.Broken {
+			second.Format += ", " + r.Format
+			second.Passed, second.Skipped = second.Passed+r.Passed, second.Skipped+r.Skipped
+			second.naming = second.naming || r.naming
+			maps.Copy(second.passed, r.passed)
+			second.names = append(second.names, r.names...)
+			return second
 		}
 	}
 	return r
@@ -237,8 +237,8 @@ func sniff(outputs [][]byte) (seen map[string]bool, partial bool) {
 			partial = true
 		}
 		left = slices.DeleteFunc(left, func(f format) bool {
-			none, ok := noTests[f.name]
-			seen[f.name] = f.sign().MatchString(line) || ok && none().MatchString(line)
+			pattern, ok := noTests[f.name]
+			seen[f.name] = f.sign().MatchString(line) || ok && pattern().MatchString(line)
 			return seen[f.name]
 		})
 	})
@@ -278,9 +278,9 @@ func (c *collector) named(pkg, name string) {
 	if len(c.passed) >= maxNamed {
 		return
 	}
-	before := len(c.passed)
+	passed := len(c.passed)
 	c.passed[hashOf(pkg, name)] = struct{}{}
-	if len(c.passed) > before && len(c.names) < maxNames {
+	if len(c.passed) > passed && len(c.names) < maxNames {
 		c.names = append(c.names, Test{Package: strings.Clone(pkg), Name: strings.Clone(name)})
 	}
 }
@@ -316,7 +316,7 @@ func (c *collector) fail(t Test) {
 		t.Message, t.out = cmp.Or(t.out.String(), t.Message), nil
 	}
 	key := hashOf(t.Package, t.Name)
-	if i, again := c.index[key]; again {
+	if i, retry := c.index[key]; retry {
 		if i >= 0 && c.Failing[i].Message == "" {
 			c.Failing[i].Message = t.Message
 		}

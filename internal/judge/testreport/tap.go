@@ -145,14 +145,14 @@ func (r *tapReader) point(level int, ok bool, number, rest string) {
 	} else if grouped {
 		n.name = loop.Clip(loop.Clip(r.group, maxName/2)+" > "+n.name, maxName)
 	}
-	before := len(r.points)
-	for before > 0 && r.points[before-1].level > level {
-		before--
+	points := len(r.points)
+	for points > 0 && r.points[points-1].level > level {
+		points--
 	}
-	parts := r.points[before:]
+	parts := r.points[points:]
 	if level == 0 {
 		r.seen++
-		r.flush(before)
+		r.flush(points)
 	}
 	failed := false
 	for _, part := range parts {

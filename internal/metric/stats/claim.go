@@ -47,8 +47,8 @@ func (p Pairs) first() string {
 }
 
 // Add adds an evaluation of Baseline or Head.
-func (p *Pairs) Add(which string, v metric.Decimal) {
-	if which == Baseline {
+func (p *Pairs) Add(side string, v metric.Decimal) {
+	if side == Baseline {
 		p.Baseline = append(append([]metric.Decimal(nil), p.Baseline...), v)
 	} else {
 		p.Head = append(append([]metric.Decimal(nil), p.Head...), v)
@@ -78,24 +78,24 @@ func ClaimOf(scale Scale, noise Noise, r Rules, p Pairs) Claim {
 		claim.TooNoisy = true
 		return claim
 	}
-	own := Noise{Exact: noise.Exact}.and(within(baseline, noise.Sigma())).and(within(head, noise.Sigma()))
-	if own.Sigma() > noise.Sigma() {
-		noise = own
+	ours := Noise{Exact: noise.Exact}.and(within(baseline, noise.Sigma())).and(within(head, noise.Sigma()))
+	if ours.Sigma() > noise.Sigma() {
+		noise = ours
 	}
 	sigma := noise.Sigma()
-	from, b := noise.centre(baseline)
-	to, a := noise.centre(head)
-	d, se := to-from, sigma*math.Sqrt(1/float64(b)+1/float64(a))
-	two, one := 0., 0.
+	baseMean, b := noise.centre(baseline)
+	headMean, a := noise.centre(head)
+	d, se := headMean-baseMean, sigma*math.Sqrt(1/float64(b)+1/float64(a))
+	two, single := 0., 0.
 	if noise.Degrees > 0 {
 		t := distuv.StudentsT{Sigma: 1, Nu: noise.Degrees}
-		two, one = t.Quantile((1+confidence)/2), t.Quantile(confidence)
+		two, single = t.Quantile((1+confidence)/2), t.Quantile(confidence)
 	}
 	claim.Estimate, claim.Low, claim.High = said(scale, d), said(scale, d-two*se), said(scale, d+two*se)
-	claim.Bound = said(scale, d-one*se)
+	claim.Bound = said(scale, d-single*se)
 	if claim.TooNoisy = se > 0 && math.Abs(d) <= two*se; claim.TooNoisy {
 		s := Sampler{Scale: scale, Noise: noise}
-		wanted := max(math.Abs(d), s.delta(r, from))
+		wanted := max(math.Abs(d), s.delta(r, baseMean))
 		claim.Needs = max(int(min(math.Ceil(2*math.Pow(two*sigma/wanted, 2)), 1e9)), claim.Pairs+1)
 	}
 	return claim
@@ -119,16 +119,16 @@ func (c Claim) String() string {
 	if c.Unit == Percent {
 		unit = " %"
 	}
-	says := func(v float64) string { return decimal(v, 3).String() + unit }
+	format := func(v float64) string { return decimal(v, 3).String() + unit }
 	switch {
 	case c.Pairs == 0 && c.Estimate < 0:
-		return "worse by " + says(-c.Estimate)
+		return "worse by " + format(-c.Estimate)
 	case c.Pairs == 0:
-		return "better by " + says(c.Estimate)
+		return "better by " + format(c.Estimate)
 	case c.TooNoisy:
-		return fmt.Sprintf("too noisy to say; it would take %d pairs (best guess %s; 95 %% interval %s to %s, %d pairs)", c.Needs, says(c.Estimate), says(c.Low), says(c.High), c.Pairs)
+		return fmt.Sprintf("too noisy to say; it would take %d pairs (best guess %s; 95 %% interval %s to %s, %d pairs)", c.Needs, format(c.Estimate), format(c.Low), format(c.High), c.Pairs)
 	case c.High < 0:
-		return fmt.Sprintf("worse by %s or more (best guess %s; 95 %% interval %s to %s, %d pairs)", says(-c.High), says(-c.Estimate), says(-c.High), says(-c.Low), c.Pairs)
+		return fmt.Sprintf("worse by %s or more (best guess %s; 95 %% interval %s to %s, %d pairs)", format(-c.High), format(-c.Estimate), format(-c.High), format(-c.Low), c.Pairs)
 	}
-	return fmt.Sprintf("better by %s or more (best guess %s; 95 %% interval %s to %s, %d pairs)", says(c.Bound), says(c.Estimate), says(c.Low), says(c.High), c.Pairs)
+	return fmt.Sprintf("better by %s or more (best guess %s; 95 %% interval %s to %s, %d pairs)", format(c.Bound), format(c.Estimate), format(c.Low), format(c.High), c.Pairs)
 }

@@ -122,14 +122,14 @@ func (n Noise) average(arm []float64) float64 {
 	if len(arm) == 0 {
 		return 0
 	}
-	sum, from := 0., 0.
+	sum, first := 0., 0.
 	if n.Exact {
-		from = arm[0]
+		first = arm[0]
 	}
 	for _, y := range arm {
-		sum += y - from
+		sum += y - first
 	}
-	return from + sum/float64(len(arm))
+	return first + sum/float64(len(arm))
 }
 
 // spread returns the standard deviation of an arm, 0 for fewer than two values.

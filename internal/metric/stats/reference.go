@@ -40,9 +40,9 @@ func (r Reference) with(y float64, n Noise) Reference {
 // differ reports whether the halves of the reference differ by more than three standard errors.
 func (r Reference) differ(noise Noise) bool {
 	half := len(r.Values) / 2
-	before, m := noise.centre(r.Values[:half])
-	after, n := noise.centre(r.Values[half:])
-	return math.Abs(after-before) > halves*noise.Sigma()*math.Sqrt(1/float64(m)+1/float64(n))
+	firstMean, m := noise.centre(r.Values[:half])
+	secondMean, n := noise.centre(r.Values[half:])
+	return math.Abs(secondMean-firstMean) > halves*noise.Sigma()*math.Sqrt(1/float64(m)+1/float64(n))
 }
 
 // counting returns the evaluations of the head that count: all of them, or, if the machine drifts, the last four and

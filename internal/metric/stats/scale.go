@@ -97,7 +97,7 @@ func (s Scale) improvement(d float64) float64 {
 }
 
 // Gain returns how much better one metric is than another, as a distance on the scale.
-func (s Scale) Gain(from, to metric.Decimal) float64 { return s.of(to) - s.of(from) }
+func (s Scale) Gain(start, end metric.Decimal) float64 { return s.of(end) - s.of(start) }
 
 // unit returns the unit of improvements.
 func (s Scale) unit() string {

@@ -109,18 +109,18 @@ type Settings struct {
 
 // Of returns the JSON for a loop's own copy of the user's file, "" if the file has none of the keys.
 func (s Settings) Of(text []byte) string {
-	var all map[string]any
-	_ = json.Unmarshal(uncommented(text), &all) // a file that is not JSON has none of the keys
-	own := map[string]any{}
+	var values map[string]any
+	_ = json.Unmarshal(uncommented(text), &values) // a file that is not JSON has none of the keys
+	settings := map[string]any{}
 	for _, key := range s.Keys {
-		if value, there := at(all, key); there {
-			put(own, key, value)
+		if value, ok := at(values, key); ok {
+			put(settings, key, value)
 		}
 	}
-	if len(own) == 0 {
+	if len(settings) == 0 {
 		return ""
 	}
-	b, _ := json.Marshal(own) // it was JSON
+	b, _ := json.Marshal(settings) // it was JSON
 	return string(b)
 }
 
@@ -295,6 +295,6 @@ func Telling() []string { return names(func(p Program) bool { return p.Use && p.
 func Uses() []string { return names(func(p Program) bool { return p.Use }) }
 
 // names returns the names of some programs of the table.
-func names(of func(Program) bool) []string {
-	return list.Map(list.Filter(Table, of), func(p Program) string { return p.Name })
+func names(matches func(Program) bool) []string {
+	return list.Map(list.Filter(Table, matches), func(p Program) string { return p.Name })
 }

@@ -58,26 +58,26 @@ type Route struct {
 func (m Metering) Meterable() bool { return m.Base != "" || m.ByModel != nil }
 
 // KeyNames returns the variables that may have its key, if they do not depend on the name of its model.
-func (m Metering) KeyNames() (all []string) {
+func (m Metering) KeyNames() (names []string) {
 	return list.Map(m.Keys, func(key Key) string { return key.Name })
 }
 
 // Public returns a JSON document of the program's settings without the Secrets.
 func (m Metering) Public(settings string) string {
-	var all map[string]any
-	if len(m.Secrets) == 0 || json.Unmarshal([]byte(settings), &all) != nil {
+	var values map[string]any
+	if len(m.Secrets) == 0 || json.Unmarshal([]byte(settings), &values) != nil {
 		return settings
 	}
 	for _, key := range m.Secrets {
-		drop(all, key)
+		drop(values, key)
 	}
-	return string(must.Have(json.Marshal(all))) // it was JSON
+	return string(must.Have(json.Marshal(values))) // it was JSON
 }
 
 // Direction returns the route of a program with an environment, arguments and a model. Without a route, why is the
 // rest of a sentence that begins with the program's name. read returns a file of the user's home, nil if it does not
 // exist.
-func (m Metering) Direction(env map[string]string, args []string, model string, read func(file string) []byte) (r Route, why string) {
+func (m Metering) Direction(env map[string]string, args []string, model string, read func(file string) []byte) (r Route, reason string) {
 	if !m.Meterable() {
 		return r, "can't use pawl's meter"
 	}
@@ -127,9 +127,9 @@ func (m Metering) chosen(args []string, read func(string) []byte) bool {
 		}
 	}
 	for _, s := range m.Chosen {
-		var all any
-		_ = json.Unmarshal([]byte(s.Of(read(s.File))), &all)
-		if within(all, m.Choice) {
+		var document any
+		_ = json.Unmarshal([]byte(s.Of(read(s.File))), &document)
+		if within(document, m.Choice) {
 			return true
 		}
 	}
@@ -171,39 +171,39 @@ type Provider struct {
 	Keys     []string
 }
 
-func (m ByModel) direction(env map[string]string, model string, read func(string) []byte) (r Route, why string) {
+func (m ByModel) direction(env map[string]string, model string, read func(string) []byte) (r Route, reason string) {
 	var settings []map[string]any
 	for _, file := range m.Files {
-		var all map[string]any
-		_ = json.Unmarshal(uncommented(read(file)), &all) // a file that is not JSON has no settings
-		settings = append(settings, all)
-		if named, is := all[m.Model].(string); is && model == "" {
+		var values map[string]any
+		_ = json.Unmarshal(uncommented(read(file)), &values) // a file that is not JSON has no settings
+		settings = append(settings, values)
+		if named, ok := values[m.Model].(string); ok && model == "" {
 			model = named
 		}
 	}
-	name, _, both := strings.Cut(model, "/")
-	if !both {
+	name, _, ok := strings.Cut(model, "/")
+	if !ok {
 		return r, "is not told by agent.model which provider it speaks to (provider/model)"
 	}
 	var accounts map[string]any
 	if text := read(m.Accounts); text != nil && json.Unmarshal(text, &accounts) != nil || accounts[name] != nil {
 		return r, "signs in to " + name + " with what is in ~/" + m.Accounts
 	}
-	own := map[string]any{}
-	for _, all := range settings {
-		providers, _ := all[m.In].(map[string]any)
-		if provider, is := providers[name].(map[string]any); is {
-			own = provider
+	configured := map[string]any{}
+	for _, values := range settings {
+		providers, _ := values[m.In].(map[string]any)
+		if provider, ok := providers[name].(map[string]any); ok {
+			configured = provider
 		}
 	}
 	var keys []string
 	if i := slices.IndexFunc(m.Known, func(p Provider) bool { return p.Name == name }); i >= 0 {
 		r.Upstream, keys = m.Known[i].At, m.Known[i].Keys
 	}
-	if r.Upstream = cmp.Or(textAt(own, m.Base), r.Upstream); r.Upstream == "" {
+	if r.Upstream = cmp.Or(textAt(configured, m.Base), r.Upstream); r.Upstream == "" {
 		return Route{}, "speaks to " + name + ", whose address pawl does not know"
 	}
-	switch secret := textAt(own, m.Secret); {
+	switch secret := textAt(configured, m.Secret); {
 	case strings.HasPrefix(secret, "!"), strings.HasPrefix(secret, "{file:"):
 		return Route{}, "gets the key of " + name + " by its settings (" + m.Secret + ")"
 	case strings.HasPrefix(secret, "{env:"):
@@ -220,15 +220,15 @@ func (m ByModel) direction(env map[string]string, model string, read func(string
 		}
 		r.Keys = keys[i : i+1]
 	}
-	m.lead(&r, name, own)
+	m.lead(&r, name, configured)
 	return r, ""
 }
 
 // lead adds the settings that make a program call the meter to the route.
-func (m ByModel) lead(r *Route, name string, own map[string]any) {
+func (m ByModel) lead(r *Route, name string, settings map[string]any) {
 	provider := map[string]any{}
 	if m.Content == "" { // it reads no other settings
-		provider = own
+		provider = settings
 	}
 	put(provider, m.Base, "{base}")
 	put(provider, m.Secret, "{key}")
@@ -242,46 +242,46 @@ func (m ByModel) lead(r *Route, name string, own map[string]any) {
 }
 
 // at returns the value at a dotted key of a JSON object.
-func at(all map[string]any, key string) (value any, there bool) {
-	first, rest, more := strings.Cut(key, ".")
-	if more {
-		inner, _ := all[first].(map[string]any)
+func at(values map[string]any, key string) (value any, ok bool) {
+	first, rest, hasMore := strings.Cut(key, ".")
+	if hasMore {
+		inner, _ := values[first].(map[string]any)
 		return at(inner, rest)
 	}
-	value, there = all[first]
-	return value, there
+	value, ok = values[first]
+	return value, ok
 }
 
 // textAt returns the text at a dotted key, "" if there is none.
-func textAt(all map[string]any, key string) string {
-	value, _ := at(all, key)
+func textAt(values map[string]any, key string) string {
+	value, _ := at(values, key)
 	text, _ := value.(string)
 	return text
 }
 
 // put sets the value at a dotted key.
-func put(all map[string]any, key string, value any) {
-	first, rest, more := strings.Cut(key, ".")
-	if !more {
-		all[first] = value
+func put(values map[string]any, key string, value any) {
+	first, rest, hasMore := strings.Cut(key, ".")
+	if !hasMore {
+		values[first] = value
 		return
 	}
-	inner, is := all[first].(map[string]any)
-	if !is {
+	inner, ok := values[first].(map[string]any)
+	if !ok {
 		inner = map[string]any{}
-		all[first] = inner
+		values[first] = inner
 	}
 	put(inner, rest, value)
 }
 
 // drop removes the value at a dotted key, in which * is any part.
-func drop(all map[string]any, key string) {
-	first, rest, more := strings.Cut(key, ".")
-	for name, value := range all {
-		if inner, is := value.(map[string]any); (first == "*" || first == name) && more && is {
+func drop(values map[string]any, key string) {
+	first, rest, hasMore := strings.Cut(key, ".")
+	for name, value := range values {
+		if inner, ok := value.(map[string]any); (first == "*" || first == name) && hasMore && ok {
 			drop(inner, rest)
-		} else if first == name && !more {
-			delete(all, name)
+		} else if first == name && !hasMore {
+			delete(values, name)
 		}
 	}
 }

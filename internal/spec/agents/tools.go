@@ -92,17 +92,17 @@ func (a Approved) May(c Class) bool {
 }
 
 // Withheld are the program's own names for the tools that are not approved, in the order of Classes.
-func (t Tools) Withheld(a Approved) (all []string) {
+func (t Tools) Withheld(a Approved) (names []string) {
 	for _, c := range Classes {
 		if !a.May(c) && (c != Shell || len(a.Commands) == 0) {
-			all = append(all, t.Has[c]...)
+			names = append(names, t.Has[c]...)
 		}
 	}
-	return all
+	return names
 }
 
 // Names are the entries with the program's own names in place of classes, each once.
-func (t Tools) Names(entries []string) (all []string) {
+func (t Tools) Names(entries []string) (items []string) {
 	for _, entry := range entries {
 		names := []string{entry}
 		switch class, commands, _ := ReadEntry(entry); {
@@ -112,17 +112,17 @@ func (t Tools) Names(entries []string) (all []string) {
 			names = t.Has[class]
 		}
 		for _, name := range names {
-			if !slices.Contains(all, name) {
-				all = append(all, name)
+			if !slices.Contains(items, name) {
+				items = append(items, name)
 			}
 		}
 	}
-	return all
+	return items
 }
 
 // Keeps says why the program can't be held to the entries of approvals.tools, and what it could be held to; "" where it
 // can be, and where nothing holds it, of which the contract tells (Unheld).
-func (p Program) Keeps(entries []string) (what, want string) {
+func (p Program) Keeps(entries []string) (text, want string) {
 	a, t := Approve(entries), p.Tools
 	if t.By == "" || len(entries) == 0 {
 		return "", ""
@@ -163,7 +163,7 @@ func (p Program) Unheld(entries []string) (lines []string) {
 
 // Servers returns the names of the MCP servers that arguments of Claude Code configure as JSON. Approved is each by its
 // name, so that of those in a file nobody knows: other reports whether there are such.
-func Servers(args []string) (names []string, other bool) {
+func Servers(args []string) (names []string, hasOther bool) {
 	inside := false
 	for _, arg := range args {
 		value, joined := strings.CutPrefix(arg, "--mcp-config=")
@@ -181,12 +181,12 @@ func Servers(args []string) (names []string, other bool) {
 			Servers map[string]json.RawMessage `json:"mcpServers"`
 		}
 		if json.Unmarshal([]byte(value), &config) != nil {
-			other = true
+			hasOther = true
 		}
 		names = slices.AppendSeq(names, maps.Keys(config.Servers))
 	}
 	slices.Sort(names)
-	return slices.Compact(names), other
+	return slices.Compact(names), hasOther
 }
 
 func (p Program) named() string {

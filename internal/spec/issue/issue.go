@@ -64,13 +64,13 @@ func (s shallow) Open(parent ast.Node, r text.Reader, pc parser.Context) (ast.No
 }
 
 func shallowBlocks() []util.PrioritizedValue {
-	all := parser.DefaultBlockParsers()
-	for i, p := range all {
+	parsers := parser.DefaultBlockParsers()
+	for i, p := range parsers {
 		if p.Value == parser.NewListParser() || p.Value == parser.NewBlockquoteParser() {
-			all[i].Value = shallow{p.Value.(parser.BlockParser)}
+			parsers[i].Value = shallow{p.Value.(parser.BlockParser)}
 		}
 	}
-	return all
+	return parsers
 }
 
 // Parse reads an issue. The title is the front matter's, else the first heading if the text begins with one, else the
@@ -89,53 +89,53 @@ func Parse(source []byte) Issue {
 	}
 	src = uncommented([]byte(rest))
 	doc := markdown.Parse(text.NewReader(src))
-	is := Issue{Criteria: criteria(doc, src)}
+	issue := Issue{Criteria: criteria(doc, src)}
 	first := doc.FirstChild()
 	heading, headed := first.(*ast.Heading)
 	switch {
 	case title != "":
-		is.Title, is.Body = title, string(src)
+		issue.Title, issue.Body = title, string(src)
 		if headed && line(heading, src) == title {
-			is.Body = after(heading, src)
+			issue.Body = after(heading, src)
 		}
 	case headed:
-		is.Title, is.Body = line(heading, src), after(heading, src)
+		issue.Title, issue.Body = line(heading, src), after(heading, src)
 	default:
-		is.Title, _, _ = strings.Cut(strings.TrimSpace(string(src)), "\n")
-		is.Body = string(src)
-		if strings.TrimSpace(is.Body) == strings.TrimSpace(is.Title) {
-			is.Body = ""
+		issue.Title, _, _ = strings.Cut(strings.TrimSpace(string(src)), "\n")
+		issue.Body = string(src)
+		if strings.TrimSpace(issue.Body) == strings.TrimSpace(issue.Title) {
+			issue.Body = ""
 		}
 	}
-	is.Title = clip(strings.Join(strings.Fields(is.Title), " "), maxTitle)
-	is.Body = trim(is.Body)
-	return is
+	issue.Title = clip(strings.Join(strings.Fields(issue.Title), " "), maxTitle)
+	issue.Body = trim(issue.Body)
+	return issue
 }
 
 // Goal returns what the agent is told, at most limit bytes of Markdown: the title, then the text. If the text is too
 // long, it is cut at the end of a paragraph, and the criteria are added at its end, where Parse finds them.
-func (is Issue) Goal(limit int) string {
-	start := is.Title + "\n"
-	if strings.HasPrefix(is.Body, is.Title) { // there was no heading: the text begins with the title
+func (issue Issue) Goal(limit int) string {
+	start := issue.Title + "\n"
+	if strings.HasPrefix(issue.Body, issue.Title) { // there was no heading: the text begins with the title
 		start = ""
-	} else if is.Title != "" {
+	} else if issue.Title != "" {
 		start = "# " + start
 	}
-	whole := trim(start + "\n" + is.Body)
-	if len(whole) <= limit && slices.Equal(Parse([]byte(whole)).Criteria, is.Criteria) {
+	whole := trim(start + "\n" + issue.Body)
+	if len(whole) <= limit && slices.Equal(Parse([]byte(whole)).Criteria, issue.Criteria) {
 		return whole
 	}
 	var end strings.Builder
-	if len(is.Criteria) > 0 {
+	if len(issue.Criteria) > 0 {
 		end.WriteString("\n\n## Acceptance criteria\n")
-		for _, c := range is.Criteria {
+		for _, c := range issue.Criteria {
 			end.WriteString("\n- [ ] " + c)
 		}
 	}
 	for room := limit - len(start) - end.Len() - len("\n\n\n[…]"); room > 0; room /= 2 { // a cut in code would hide the criteria
-		body := is.Body[:min(room, len(is.Body))]
+		body := issue.Body[:min(room, len(issue.Body))]
 		cut := trim(start+"\n"+body[:max(strings.LastIndex(body, "\n\n"), 0)]) + "\n\n[…]" + end.String()
-		if len(cut) <= limit && slices.Equal(Parse([]byte(cut)).Criteria, is.Criteria) {
+		if len(cut) <= limit && slices.Equal(Parse([]byte(cut)).Criteria, issue.Criteria) {
 			return cut
 		}
 	}
@@ -144,7 +144,7 @@ func (is Issue) Goal(limit int) string {
 
 // criteria returns the acceptance criteria in the order of the text.
 func criteria(doc ast.Node, src []byte) []string {
-	var asked, plain, all []string
+	var asked, plain, names []string
 	inside := 0 // the level of the section's heading
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
@@ -166,7 +166,7 @@ func criteria(doc ast.Node, src []byte) []string {
 			words := line(item, src)
 			if box, ok := item.FirstChild().(*tasks.TaskCheckBox); ok && box != nil {
 				words = strings.TrimSpace(words[min(len(words), 3):])
-				all = append(all, words)
+				names = append(names, words)
 				if inside > 0 {
 					asked = append(asked, words)
 				}
@@ -176,7 +176,7 @@ func criteria(doc ast.Node, src []byte) []string {
 		}
 		return ast.WalkContinue, nil
 	})
-	for _, list := range [][]string{asked, plain, all} {
+	for _, list := range [][]string{asked, plain, names} {
 		if found := distinct(list); len(found) > 0 {
 			return found
 		}
@@ -209,7 +209,7 @@ func after(h *ast.Heading, src []byte) string {
 		return string(src)
 	}
 	_, below, _ := strings.Cut(string(src[lines.At(lines.Len()-1).Stop:]), "\n")
-	if from := bytes.LastIndexByte(src[:lines.At(0).Start], '\n') + 1; !bytes.ContainsRune(src[from:lines.At(0).Start], '#') {
+	if lineStart := bytes.LastIndexByte(src[:lines.At(0).Start], '\n') + 1; !bytes.ContainsRune(src[lineStart:lines.At(0).Start], '#') {
 		_, below, _ = strings.Cut(below, "\n") // the line under the heading made it one
 	}
 	return below
@@ -264,13 +264,13 @@ func uncommented(src []byte) []byte {
 		return ast.WalkContinue, nil
 	})
 	var out []byte
-	at := 0
+	offset := 0
 	for _, c := range cut {
-		if c[0] >= at {
-			out, at = append(out, src[at:c[0]]...), c[1]
+		if c[0] >= offset {
+			out, offset = append(out, src[offset:c[0]]...), c[1]
 		}
 	}
-	return append(out, src[at:]...)
+	return append(out, src[offset:]...)
 }
 
 // blankLines matches the blank lines at the beginning of a text.

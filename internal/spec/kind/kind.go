@@ -118,12 +118,12 @@ func (k Kind) Takes(input []byte) error {
 	if json.Unmarshal(input, &named) != nil || named.Kind == k.Name {
 		return nil
 	}
-	other, err := Of(named.Kind)
+	second, err := Of(named.Kind)
 	if err != nil {
 		return err
 	}
-	return fault.New(fault.InvalidSpec, "kind: the input is for a workflow of type %s (kind %s), and this one is of type %s (kind %s)", other.Workflow, other.Name, k.Workflow, k.Name).
-		Advise("Start a workflow of type " + other.Workflow + " with it, or correct `kind`.")
+	return fault.New(fault.InvalidSpec, "kind: the input is for a workflow of type %s (kind %s), and this one is of type %s (kind %s)", second.Workflow, second.Name, k.Workflow, k.Name).
+		Advise("Start a workflow of type " + second.Workflow + " with it, or correct `kind`.")
 }
 
 // OfWorkflow returns the kind that runs as that workflow type; ok is false if there is none.
@@ -139,7 +139,7 @@ func Loops() []string {
 	return names(slices.DeleteFunc(slices.Clone(All), func(k Kind) bool { return !k.Loop }))
 }
 
-func names(kinds []Kind) (all []string) {
+func names(kinds []Kind) (names []string) {
 	return list.Map(kinds, func(k Kind) string { return k.Name })
 }
 
@@ -165,22 +165,22 @@ func (k Kind) Machine(version int, tests bool) phase.Machine {
 }
 
 // Phases lists all phases of the newest table, in order.
-func (k Kind) Phases() (all []string) {
+func (k Kind) Phases() (names []string) {
 	return list.Map(k.Machine(len(k.Machines), true).Phases(), func(p phase.Phase) string { return string(p) })
 }
 
 // Edits reports whether, in any kind, an agent's work in that phase is a change. In others it is thrown away.
-func Edits(at phase.Phase) bool {
+func Edits(current phase.Phase) bool {
 	return slices.ContainsFunc(All, func(k Kind) bool {
-		return slices.ContainsFunc(k.Machines, func(m phase.Machine) bool { return m.Row(at).Edits })
+		return slices.ContainsFunc(k.Machines, func(m phase.Machine) bool { return m.Row(current).Edits })
 	})
 }
 
 // Needed returns what a spec requires. tests says whether it requires tests.
 func (k Kind) Needed(tests bool) []Need {
-	not := Required
+	negated := Required
 	if tests {
-		not = Optional
+		negated = Optional
 	}
-	return slices.DeleteFunc(slices.Clone(k.Needs), func(n Need) bool { return n.When == not })
+	return slices.DeleteFunc(slices.Clone(k.Needs), func(n Need) bool { return n.When == negated })
 }

@@ -56,14 +56,14 @@ type Row struct {
 }
 
 // Row returns the row of a phase, an empty one if the machine has no such phase.
-func (m Machine) Row(at Phase) Row {
-	if i := m.index(func(r Row) bool { return r.At == at }); i >= 0 {
+func (m Machine) Row(current Phase) Row {
+	if i := m.index(func(r Row) bool { return r.At == current }); i >= 0 {
 		return m[i]
 	}
 	return Row{}
 }
 
-func (m Machine) index(is func(Row) bool) int { return slices.IndexFunc(m, is) }
+func (m Machine) index(matches func(Row) bool) int { return slices.IndexFunc(m, matches) }
 
 // WithoutTests returns the table of a loop whose tests are not required.
 func (m Machine) WithoutTests() Machine {
@@ -86,11 +86,11 @@ func (m Machine) Phases() []Phase {
 }
 
 // Check returns nil if to may follow from, else ALO_INVALID_TRANSITION (L6).
-func (m Machine) Check(from, to Phase) error {
-	if slices.Contains(m.Row(from).Next, to) {
+func (m Machine) Check(current, next Phase) error {
+	if slices.Contains(m.Row(current).Next, next) {
 		return nil
 	}
-	return fault.New(fault.InvalidTransition, "the phase %q may not follow %q", to, from)
+	return fault.New(fault.InvalidTransition, "the phase %q may not follow %q", next, current)
 }
 
 // Between returns the phase between two iterations, from which the next one begins; None if the machine has no
@@ -100,8 +100,8 @@ func (m Machine) Between() Phase { return m.only(func(r Row) bool { return r.Bet
 // Records returns the phase in which an iteration is recorded; None if there is no such phase.
 func (m Machine) Records() Phase { return m.only(func(r Row) bool { return r.Records }) }
 
-func (m Machine) only(is func(Row) bool) Phase {
-	if i := m.index(is); i >= 0 {
+func (m Machine) only(matches func(Row) bool) Phase {
+	if i := m.index(matches); i >= 0 {
 		return m[i].At
 	}
 	return None
@@ -109,14 +109,14 @@ func (m Machine) only(is func(Row) bool) Phase {
 
 // Unbegun returns the phase from which a loop resumes that was in phase at and had begun no iteration. That is the same
 // phase. But if an iteration begins in at, it is the phase before, because the loop then enters at again.
-func (m Machine) Unbegun(at Phase) Phase {
-	if i := m.index(func(r Row) bool { return r.At == at }); i > 0 && m[i].Begins {
+func (m Machine) Unbegun(current Phase) Phase {
+	if i := m.index(func(r Row) bool { return r.At == current }); i > 0 && m[i].Begins {
 		return m[i-1].At
 	}
-	return at
+	return current
 }
 
 // Completes reports whether a loop that ends in phase from enters complete first. Otherwise it stays in its phase.
-func (m Machine) Completes(from Phase, success bool) bool {
-	return (success || m.Row(Complete).EveryEnd) && m.Check(from, Complete) == nil
+func (m Machine) Completes(current Phase, success bool) bool {
+	return (success || m.Row(Complete).EveryEnd) && m.Check(current, Complete) == nil
 }
