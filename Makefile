@@ -1,4 +1,4 @@
-.PHONY: build demo test e2e nightly lint check generate bench
+.PHONY: build demo test e2e nightly lint check generate pictures bench
 
 # The README's two commands.
 demo:
@@ -25,6 +25,10 @@ lint check:
 generate:
 	go generate ./...
 	go test ./test/docs ./internal/steward/statusfile ./internal/cli/render -update
+
+# The pictures of the docs, from their sources. It needs Graphviz.
+pictures:
+	docs/pictures/draw.sh
 
 # The side-by-side measurements of docs/numbers.md. They take some minutes.
 bench:

@@ -119,11 +119,3 @@ func pattern(shown string) string {
 	}
 	return b.String() + `\z`
 }
-
-// The drawing in docs/deliver.md is made from the machine.
-func TestL6_DeliverIsDrawnFromItsMachine(t *testing.T) {
-	drawing := regexp.MustCompile("(?s)```mermaid\n.*?```")
-	_, deliver, found := strings.Cut(world.ReadFile("docs/phases.md"), "\n## Deliver\n")
-	require.True(t, found)
-	require.Equal(t, drawing.FindString(deliver), drawing.FindString(world.ReadFile("docs/deliver.md")))
-}

@@ -90,11 +90,11 @@ func TestDocs_EverythingShownIsRunOrGenerated(t *testing.T) {
 		"docs/temporal.md:sh":        {"TestTemporalPage_EveryCommandRuns"}, "docs/temporal.md:json": {"TestTemporalPage_EveryCommandRuns"},
 		"docs/operating.md:sh": {"TestOperatingPage_EveryAnswerIsTaken", "TestOperatingPage_SeveralHosts"}, "docs/operating.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/sandbox.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
 		"docs/deliver.md:sh": {"TestDeliverPage"}, "docs/deliver.md:yaml": {"TestSpecsInTheDocsAreSpecs", "TestDeliverPage"},
-		"docs/deliver.md:mermaid": {"TestL6_DeliverIsDrawnFromItsMachine"}, "docs/phases.md:mermaid": {"TestGeneratedPagesAreInStep"},
-		"docs/agents.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/parallel.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/backtrack.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/spec.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
+		"docs/phases.md:mermaid": {"TestGeneratedPagesAreInStep"},
+		"docs/agents.md:yaml":    {"TestSpecsInTheDocsAreSpecs"}, "docs/parallel.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/backtrack.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/spec.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
 		"docs/steward.md:console": {"TestTheFirstStewardOfTheDocsWorksToTheLetter"}, "docs/steward.md:markdown": {"TestTheFirstStewardOfTheDocsWorksToTheLetter"},
-		"docs/steward.md:mermaid": {"TestS2_TheStewardsPageIsInStep"}, "docs/steward.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
-		"docs/triggers.md:sh": {"TestThePagesCommandsSendWork"}, "docs/triggers.md:yaml": {"TestThePagesCommandsSendWork"},
+		"docs/steward.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
+		"docs/triggers.md:sh":  {"TestThePagesCommandsSendWork"}, "docs/triggers.md:yaml": {"TestThePagesCommandsSendWork"},
 		"docs/architecture.md:": {"TestDocs_DrawingsNameWhatIsThere"},
 	}
 	for _, page := range pages(t) {
