@@ -78,27 +78,35 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, p protocol) error
 
 // carryOut does the work of an iteration, starting at a phase, records it, and does what follows before the next one.
 func (r *run) carryOut(ctx workflow.Context, first phase.Phase, p protocol) error {
-	done, err := r.drive(ctx, first, p)
-	var held error
-	if err == nil { // whatever a person answers at a breakpoint there, the decision is recorded
-		if held = r.enterLog(ctx); errors.Is(held, placement.ErrLost) {
-			err, held = held, nil
-		} else {
-			err = r.settle(ctx, done)
-		}
+	var atBreakpoint error
+	decision, err := r.drive(ctx, first, p)
+	if err == nil {
+		atBreakpoint, err = r.recordDecision(ctx, decision)
 	}
-	if errors.Is(err, placement.ErrLost) {
-		done.End, err = nil, r.giveUp(ctx)
+	if errors.Is(err, placement.ErrLost) { // the decision is not recorded
+		decision.End = nil
+		err = r.giveUp(ctx)
 	}
+
 	switch {
 	case err != nil:
 		return err
-	case held != nil:
-		return held
-	case done.End != nil:
-		return stop(*done.End)
+	case atBreakpoint != nil:
+		return atBreakpoint
+	case decision.End != nil:
+		return stop(*decision.End)
 	}
 	return p.between(ctx)
+}
+
+// recordDecision enters the phase log and settles the decision there. A person may end the loop at a breakpoint before that
+// phase: the decision is recorded all the same, and atBreakpoint is how the loop ends then.
+func (r *run) recordDecision(ctx workflow.Context, decision rules.Move) (atBreakpoint, err error) {
+	atBreakpoint = r.enterLog(ctx)
+	if errors.Is(atBreakpoint, placement.ErrLost) {
+		return nil, atBreakpoint
+	}
+	return atBreakpoint, r.settle(ctx, decision)
 }
 
 // startIteration makes the checkpoint. The step that starts an agent appends it before the agent starts.
