@@ -22,6 +22,7 @@ import (
 	"pawl/activities/workspace"
 	"pawl/internal/home"
 	"pawl/internal/loop/api"
+	stewardapi "pawl/internal/steward/api"
 )
 
 // Activities are this host's activities. One value serves all loops of a worker.
@@ -64,41 +65,41 @@ func register(r worker.ActivityRegistry, functions map[string]any) {
 // RegisterShared registers what any host may do.
 func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
 	register(r, map[string]any{
-		api.OpenName:        a.Open,
-		api.OpenStewardName: a.OpenSteward,
-		api.FindName:        a.Find,
-		api.PlaceName:       a.Place,
-		api.NotifyName:      a.Notify,
-		api.ReadChildName:   a.ReadChild,
+		api.OpenName:               a.Open,
+		stewardapi.OpenStewardName: a.OpenSteward,
+		api.FindName:               a.Find,
+		api.PlaceName:              a.Place,
+		api.NotifyName:             a.Notify,
+		stewardapi.ReadChildName:   a.ReadChild,
 	})
 }
 
 // RegisterAgents registers the activities that run agents.
 func (a *Activities) RegisterAgents(r worker.ActivityRegistry) {
-	register(r, map[string]any{api.CallName: a.CallAgent, api.PlanTaskName: a.PlanTask})
+	register(r, map[string]any{api.CallName: a.CallAgent, stewardapi.PlanTaskName: a.PlanTask})
 }
 
 // RegisterTrees registers the work on this host's trees.
 func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 	a.RegisterAgents(r)
 	register(r, map[string]any{
-		api.CheckName:       a.Check,
-		api.VerifyName:      a.Verify,
-		api.GuardName:       a.Guard,
-		api.TestName:        a.Test,
-		api.CanaryName:      a.Canary,
-		api.ProgressName:    a.Progress,
-		api.CommitName:      a.Commit,
-		api.TakeName:        a.Take,
-		api.SettleName:      a.Settle,
-		api.RecordName:      a.Record,
-		api.ProposeName:     a.Propose,
-		api.CloseName:       a.Close,
-		api.AmendName:       a.Amend,
-		api.ReviewName:      a.Review,
-		api.ApplyName:       a.Apply,
-		api.RecordTasksName: a.RecordTasks,
-		api.JoinName:        a.Join,
-		api.ValidateName:    a.Validate,
+		api.CheckName:              a.Check,
+		api.VerifyName:             a.Verify,
+		api.GuardName:              a.Guard,
+		api.TestName:               a.Test,
+		api.CanaryName:             a.Canary,
+		api.ProgressName:           a.Progress,
+		api.CommitName:             a.Commit,
+		api.TakeName:               a.Take,
+		api.SettleName:             a.Settle,
+		api.RecordName:             a.Record,
+		api.ProposeName:            a.Propose,
+		api.CloseName:              a.Close,
+		api.AmendName:              a.Amend,
+		api.ReviewName:             a.Review,
+		api.ApplyName:              a.Apply,
+		stewardapi.RecordTasksName: a.RecordTasks,
+		stewardapi.JoinName:        a.Join,
+		stewardapi.ValidateName:    a.Validate,
 	})
 }

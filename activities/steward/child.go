@@ -7,20 +7,20 @@ import (
 	"pawl/activities/workspace"
 	"pawl/internal/client"
 	"pawl/internal/fault"
-	"pawl/internal/loop/api"
 	"pawl/internal/loop/rules"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 )
 
 // ReadChild returns the state of a child loop: from the loop itself, else from the ledger on this host. An error
 // means that neither could be asked now; the activity is tried again.
-func (a *Stewards) ReadChild(ctx context.Context, input api.ReadChild) (api.ChildRead, error) {
+func (a *Stewards) ReadChild(ctx context.Context, input stewardapi.ReadChild) (stewardapi.ChildRead, error) {
 	snapshot, err := loopsOf(ctx, a.Machine).Snapshot(ctx, input.Loop)
 	if fault.CodeOf(err) == fault.LoopNotFound {
-		return api.ChildRead{}, nil
+		return stewardapi.ChildRead{}, nil
 	}
 	if err != nil {
-		return api.ChildRead{}, err
+		return stewardapi.ChildRead{}, err
 	}
 	s, event := snapshot.State, task.ChildStands
 	switch {
@@ -29,7 +29,7 @@ func (a *Stewards) ReadChild(ctx context.Context, input api.ReadChild) (api.Chil
 	case s.Gate != nil:
 		event = task.ChildAsks
 	}
-	return api.ChildRead{Found: true, Event: rules.Child(s, event)}, nil
+	return stewardapi.ChildRead{Found: true, Event: rules.Child(s, event)}, nil
 }
 
 // loopsOf returns a client with the connection of the activity.

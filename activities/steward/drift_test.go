@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 	"pawl/test/harness/actest"
 	"pawl/test/harness/gittest"
@@ -44,7 +44,7 @@ func names(drift []task.Drift) (all []string) {
 }
 
 // recorded validates and records what was found.
-func recorded(s *actest.Steward, children ...api.Child) []task.Drift {
+func recorded(s *actest.Steward, children ...stewardapi.Child) []task.Drift {
 	v := s.ValidateWith(children...)
 	for _, d := range v.Drift {
 		s.Append(loop.Event{Type: loop.DriftFound, Drift: &d, Gate: &loop.Gate{}})
@@ -60,20 +60,20 @@ func TestS12_EachKindOfDriftHasItsName(t *testing.T) {
 	require.Empty(t, s.ValidateWith().Drift)
 
 	s.Client = nobody(t)
-	gone := api.Child{Loop: "shop-one-gone", Status: "running"}
+	gone := stewardapi.Child{Loop: "shop-one-gone", Status: "running"}
 	require.Equal(t, []string{"engine shop-one-gone"}, names(recorded(s, gone)))
 	require.Empty(t, s.ValidateWith(gone).Well)
 
 	o := s.Child("shop-one-x", "shop")
-	x := api.Child{Loop: "shop-one-x", Status: "running", Head: o.Base}
+	x := stewardapi.Child{Loop: "shop-one-x", Status: "running", Head: o.Base}
 	v := s.ValidateWith(x)
 	require.Equal(t, []string{"engine shop-one-x"}, names(v.Drift), "its ledger knows it, and Temporal does not")
 	require.Equal(t, []string{"engine shop-one-gone"}, names(v.Well), "the steward does not wait for it any more")
 	s.Child("other", "somebody")
-	require.Equal(t, []string{"engine other", "child other"}, names(s.ValidateWith(api.Child{Loop: "other", Status: "running"}).Drift))
+	require.Equal(t, []string{"engine other", "child other"}, names(s.ValidateWith(stewardapi.Child{Loop: "other", Status: "running"}).Drift))
 
 	lost := strings.Repeat("1", 40)
-	require.Contains(t, names(s.ValidateWith(api.Child{Loop: "shop-one-x", Status: "running", Head: lost}).Drift), "branch "+o.Branch)
+	require.Contains(t, names(s.ValidateWith(stewardapi.Child{Loop: "shop-one-x", Status: "running", Head: lost}).Drift), "branch "+o.Branch)
 	gittest.Git(t, s.User, "commit", "-qm", "theirs", "--allow-empty")
 	gittest.Git(t, s.User, "update-ref", "refs/heads/"+o.Branch, "HEAD")
 	found := recorded(s, x)
@@ -87,7 +87,7 @@ func TestS12_DriftOfLoopsAndTheirBranchesThatHasPassedIsSaid(t *testing.T) {
 	s.Client = nobody(t)
 	s.Submit("one", `{"goal": "g"}`)
 	o := s.Child("shop-one-x", "somebody")
-	x := api.Child{Loop: "shop-one-x", Status: "running", Head: o.Base}
+	x := stewardapi.Child{Loop: "shop-one-x", Status: "running", Head: o.Base}
 	require.Equal(t, []string{"engine shop-one-x", "child shop-one-x"}, names(recorded(s, x)))
 	require.Empty(t, s.ValidateWith(x).Well)
 
@@ -113,7 +113,7 @@ func TestS12_DriftOfLoopsAndTheirBranchesThatHasPassedIsSaid(t *testing.T) {
 	)
 	require.NotContains(t, names(s.ValidateWith().Well), "branch "+o.Branch, "the loop is over, and its branch is still another")
 	gittest.Git(t, s.User, "update-ref", "refs/heads/"+o.Branch, o.Base)
-	for _, children := range [][]api.Child{{x}, nil} {
+	for _, children := range [][]stewardapi.Child{{x}, nil} {
 		require.Contains(t, names(s.ValidateWith(children...).Well), "branch "+o.Branch)
 	}
 }
@@ -209,7 +209,7 @@ func TestS5_MissedSlotsAndHealthChecksAreLookedAt(t *testing.T) {
 	require.Len(t, v.Health, 1)
 	require.Contains(t, v.Health[0].Ill, "it is ill")
 	require.NoError(t, os.WriteFile(filepath.Join(s.User, "well"), nil, 0o600))
-	require.Equal(t, []api.Health{{Name: "builds"}}, s.ValidateWith().Health, "it runs in the project's folder")
+	require.Equal(t, []stewardapi.Health{{Name: "builds"}}, s.ValidateWith().Health, "it runs in the project's folder")
 }
 
 // TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins commits a rule between two steps. The entry after which the

@@ -20,8 +20,8 @@ import (
 	"pawl/internal/lib/fsutil/durable"
 	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
 	"pawl/internal/steward"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 )
 
@@ -119,7 +119,7 @@ func noted(ws *workspace.Workspace) (names []string, err error) {
 
 // exportArtifacts writes the artifacts of an entry into the project's folder. It returns the drift that it found
 // there, and the drift that has passed.
-func exportArtifacts(ctx context.Context, ws *workspace.Workspace, input api.RecordTasks, head string) (drift, healed []task.Drift, err error) {
+func exportArtifacts(ctx context.Context, ws *workspace.Workspace, input stewardapi.RecordTasks, head string) (drift, healed []task.Drift, err error) {
 	names := []string{ledger.StatusFile}
 	if input.Milestone {
 		names = append(names, ledger.LastKnownFile)

@@ -21,10 +21,10 @@ import (
 	"pawl/internal/lib/crashpoint"
 	"pawl/internal/lib/fsutil/dirfd"
 	"pawl/internal/lib/fsutil/durable"
-	"pawl/internal/loop/api"
 	"pawl/internal/loop/rules"
 	"pawl/internal/spec/kind"
 	"pawl/internal/steward"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/task"
 )
@@ -34,8 +34,8 @@ type Stewards struct{ *open.Opener }
 
 // OpenSteward opens a steward on this host: P0, the store with the project's head, the charter for the ledger, and the
 // project's .pawl folder (S7). A retry finds what an earlier attempt made.
-func (a *Stewards) OpenSteward(ctx context.Context, input api.OpenSteward) (api.StewardOpened[steward.State], error) {
-	var zero api.StewardOpened[steward.State]
+func (a *Stewards) OpenSteward(ctx context.Context, input stewardapi.OpenSteward) (stewardapi.StewardOpened[steward.State], error) {
+	var zero stewardapi.StewardOpened[steward.State]
 	o := open.Request{
 		Wanted: input.Charter.Repo, From: input.Ledger,
 		Record: hostrecord.Record{
@@ -68,7 +68,7 @@ func (a *Stewards) OpenSteward(ctx context.Context, input api.OpenSteward) (api.
 	if err != nil {
 		return zero, err
 	}
-	out := api.StewardOpened[steward.State]{Site: site, Repo: ws.Repo, Base: base, Onto: ws.Onto, State: state}
+	out := stewardapi.StewardOpened[steward.State]{Site: site, Repo: ws.Repo, Base: base, Onto: ws.Onto, State: state}
 	if input.Ledger == "" {
 		if out.Known, err = doneBefore(ctx, ws); err != nil {
 			return zero, err

@@ -35,6 +35,7 @@ import (
 	"pawl/internal/spec"
 	"pawl/internal/spec/kind"
 	"pawl/internal/steward"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/risk"
 	"pawl/internal/steward/task"
@@ -43,14 +44,14 @@ import (
 // PlanTask plans a task and assesses it (S3). It reads the task, the governance files and the project's head. Unless
 // the task brings its own steps, it asks the planner, on the steward's desk. Then it checks the plan against the
 // charter. Problems of the plan, and reasons why it can't begin, are results.
-func (a *Stewards) PlanTask(ctx context.Context, input api.PlanTask) (api.TaskPlanned, error) {
-	out, err := command.Do(ctx, a.Runner, input.Step, func(ctx context.Context, w *command.Work) (api.TaskPlanned, error) {
+func (a *Stewards) PlanTask(ctx context.Context, input stewardapi.PlanTask) (stewardapi.TaskPlanned, error) {
+	out, err := command.Do(ctx, a.Runner, input.Step, func(ctx context.Context, w *command.Work) (stewardapi.TaskPlanned, error) {
 		p := planning{Work: w, in: input}
 		err := p.plan(ctx)
 		return p.out, err
 	})
 	if failed := userrepo.Failed(err); len(failed) > 0 && !open.MayPass(ctx, failed) {
-		return api.TaskPlanned{Blockers: list.Map(failed, (*userrepo.Precondition).Error)}, nil
+		return stewardapi.TaskPlanned{Blockers: list.Map(failed, (*userrepo.Precondition).Error)}, nil
 	}
 	return out, err
 }
@@ -58,13 +59,13 @@ func (a *Stewards) PlanTask(ctx context.Context, input api.PlanTask) (api.TaskPl
 // planning is one execution of PlanTask.
 type planning struct {
 	*command.Work
-	in    api.PlanTask
+	in    stewardapi.PlanTask
 	task  task.Task
 	state steward.State
 	files []store.TreeEntry // the files of the project
 	names []string          // the names of these files
 	specs []spec.Spec       // the specs of the plan's loops
-	out   api.TaskPlanned
+	out   stewardapi.TaskPlanned
 }
 
 func (p *planning) plan(ctx context.Context) error {
@@ -405,9 +406,9 @@ func (p *planning) block() {
 			return spec.MatchAny(claim.Scope, name) && slices.ContainsFunc(p.specs, func(s spec.Spec) bool { return s.Match(name) })
 		})
 		if len(shared) > 0 {
-			p.out.Meets = append(p.out.Meets, api.Meeting{Task: claim.Task, On: git.QuoteSome(shared)})
+			p.out.Meets = append(p.out.Meets, stewardapi.Meeting{Task: claim.Task, On: git.QuoteSome(shared)})
 		} else if glob := p.meets(claim.Scope); glob != "" {
-			p.out.Meets = append(p.out.Meets, api.Meeting{Task: claim.Task, On: "new files in " + git.Quote(glob)})
+			p.out.Meets = append(p.out.Meets, stewardapi.Meeting{Task: claim.Task, On: "new files in " + git.Quote(glob)})
 		}
 	}
 }

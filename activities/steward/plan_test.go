@@ -23,6 +23,7 @@ import (
 	"pawl/internal/metric"
 	"pawl/internal/spec"
 	"pawl/internal/steward"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 	"pawl/test/harness/actest"
 	"pawl/test/harness/gittest"
@@ -72,7 +73,7 @@ func TestS3_ATaskThatBringsItsStepsIsPlannedWithoutAPlanner(t *testing.T) {
 	gittest.Git(t, s.User, "commit", "-qm", "further", "--allow-empty")
 	gittest.Write(t, s.User+"/RULES.md", "be strict\n")
 	gittest.Git(t, s.User, "commit", "-qam", "other rules")
-	again := s.Plan("one", func(in *api.PlanTask) { in.Key.Iteration = 1 })
+	again := s.Plan("one", func(in *stewardapi.PlanTask) { in.Key.Iteration = 1 })
 	require.NotEqual(t, p.Governance, again.Governance)
 	require.NotEqual(t, p.Base, again.Base)
 }
@@ -91,8 +92,8 @@ func TestS12_APlanIsAssessedOnceMoreAsItIs(t *testing.T) {
 	gittest.Git(t, s.User, "commit", "-qam", "other rules")
 	require.NotEqual(t, p.Governance, s.ValidateWith().Governance)
 	s.Charter = s.Chartered(planner("exit 9", map[string]any{"governance": []any{"RULES.md", "work/**"}}))
-	assess := func(hash string) api.TaskPlanned {
-		return s.Plan("one", func(in *api.PlanTask) { in.Key.Name, in.Again = "assess-one", hash })
+	assess := func(hash string) stewardapi.TaskPlanned {
+		return s.Plan("one", func(in *stewardapi.PlanTask) { in.Key.Name, in.Again = "assess-one", hash })
 	}
 	again := assess(p.Plan.Hash)
 	require.Empty(t, again.Problems)
@@ -118,7 +119,7 @@ func TestS3_ThePlannerPlansOnADeskOfWhichNothingStays(t *testing.T) {
 echo changed > work/a; touch new; printf '%b' '` + goodPlan + `' > "$PAWL_PLAN"; echo '{"costUSD": 0.25, "toolCalls": 3}' > "$PAWL_RESULT"`
 	s := actest.BeginSteward(t, map[string]string{"RULES.md": "be kind\n"}, planner(script, map[string]any{"governance": []any{"RULES.md"}}))
 	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better", Body: "in all ways"}})
-	p := s.Plan("one", func(in *api.PlanTask) { in.Note = "think of b" })
+	p := s.Plan("one", func(in *stewardapi.PlanTask) { in.Note = "think of b" })
 	require.Empty(t, p.Problems)
 	require.NotNil(t, p.Plan, p.Ending()+p.Tail)
 	require.Equal(t, "planner", p.Plan.By)
@@ -131,7 +132,7 @@ echo changed > work/a; touch new; printf '%b' '` + goodPlan + `' > "$PAWL_PLAN";
 	require.NoFileExists(t, calls)
 
 	s.StartWorker() // a retry by another worker does not ask the planner again
-	require.Equal(t, p.Plan, s.Plan("one", func(in *api.PlanTask) { in.Note = "another" }).Plan)
+	require.Equal(t, p.Plan, s.Plan("one", func(in *stewardapi.PlanTask) { in.Note = "another" }).Plan)
 }
 
 func TestS3_APlanIsWhatThePlannerPrintsWhereItWritesNone(t *testing.T) {
@@ -188,12 +189,14 @@ func TestS3_BlockersAreNamed(t *testing.T) {
 	s.Submit("before", `{}`)
 	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", After: []string{"before"}, Spec: json.RawMessage(`{"goal": "g", "agent": {"command": ["no-such-agent"]}, "guard": {"command": "true && no-such-tool --all"}}`)}})
 	gittest.Write(t, s.User+"/work/a", "not committed\n")
-	p := s.Plan("one", func(in *api.PlanTask) { in.Claims = []api.Claim{{Task: "other", Scope: []string{"work/*"}}} })
+	p := s.Plan("one", func(in *stewardapi.PlanTask) {
+		in.Claims = []stewardapi.Claim{{Task: "other", Scope: []string{"work/*"}}}
+	})
 	require.Len(t, p.Blockers, 4, p.Blockers)
 	for i, want := range []string{"not clean", "no-such-agent", "guard.command needs no-such-tool, which is not on the PATH", "the task before, which is not done"} {
 		require.Contains(t, p.Blockers[i], want)
 	}
-	require.Equal(t, []api.Meeting{{Task: "other", On: "work/a"}}, p.Meets, "named, and no reason to wait: each task has a branch of its own")
+	require.Equal(t, []stewardapi.Meeting{{Task: "other", On: "work/a"}}, p.Meets, "named, and no reason to wait: each task has a branch of its own")
 
 	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "two", Submitted: &task.Task{ID: "two", Spec: json.RawMessage(`{"goal": "g", "setup": {"command": "sh install.sh"}, "guard": {"command": "no-such-tool --all"}}`)}})
 	gittest.Git(t, s.User, "commit", "-qam", "committed")
@@ -211,9 +214,9 @@ func TestS3_AnOutageOfTheNetworkBlocksNoTask(t *testing.T) {
 		doc["repo"] = map[string]any{"url": remote.URL}
 	})
 	s.Submit("one", `{"goal": "better", "scope": ["work/a"]}`)
-	plan := func(away int32) (out api.TaskPlanned) {
+	plan := func(away int32) (out stewardapi.TaskPlanned) {
 		remote.Away.Store(away)
-		in := api.PlanTask{
+		in := stewardapi.PlanTask{
 			Step: api.Step{Ref: s.Opened.Ref, Key: api.Key{Name: "plan-one", Iteration: int(away)}, LimitMs: 60_000}, Steward: "shop", Ledger: s.Ledger, Charter: s.Charter, Task: "one",
 		}
 		require.NoError(t, actest.Retried(t, s.PlanTask, in, &out))
@@ -262,7 +265,7 @@ func TestS7_WhatAHandHasChangedIsReportedAndLeftAlone(t *testing.T) {
 	ours, err := os.ReadFile(file)
 	require.NoError(t, err)
 	validate := func() []task.Drift {
-		v, err := s.Validate(t.Context(), api.Validate{Ref: s.Opened.Ref, Ledger: s.Ledger, Charter: s.Charter})
+		v, err := s.Validate(t.Context(), stewardapi.Validate{Ref: s.Opened.Ref, Ledger: s.Ledger, Charter: s.Charter})
 		require.NoError(t, err)
 		return v.Drift
 	}
@@ -356,7 +359,7 @@ func TestS12_AnArtifactThatIsPutRightByHandIsSaidToBe(t *testing.T) {
 	well.Text = file + " is again as pawl wrote it"
 	require.Equal(t, []task.Drift{well}, s.Append(another).Well)
 
-	mode := func(remove func(string) error, put func(string)) api.Validated {
+	mode := func(remove func(string) error, put func(string)) stewardapi.Validated {
 		require.NoError(t, remove(s.Opened.Export))
 		put(s.Opened.Export)
 		v := s.ValidateWith()
@@ -375,7 +378,7 @@ func TestS11_AMovedLedgerHasItsName(t *testing.T) {
 	s.Submit("one", `{}`)
 	s.Stop()
 	gittest.Git(t, s.User, "update-ref", "refs/pawl-ledger/shop", s.Opened.Base)
-	v, err := s.Validate(t.Context(), api.Validate{Ref: s.Opened.Ref, Ledger: s.Ledger, Charter: s.Charter})
+	v, err := s.Validate(t.Context(), stewardapi.Validate{Ref: s.Opened.Ref, Ledger: s.Ledger, Charter: s.Charter})
 	require.NoError(t, err)
 	require.Len(t, v.Drift, 1)
 	require.Equal(t, task.DriftLedger, v.Drift[0].Name)
@@ -384,7 +387,7 @@ func TestS11_AMovedLedgerHasItsName(t *testing.T) {
 	s.Stop() // it may be pushing
 	gittest.Git(t, s.User, "fetch", "-q", charterStore(s), "+refs/pawl-ledger/shop:refs/pawl-ledger/shop")
 	require.Contains(t, names(s.ValidateWith().Well), v.Drift[0].Name+" "+v.Drift[0].What)
-	v, err = s.Validate(t.Context(), api.Validate{Ref: s.Opened.Ref, Ledger: s.Opened.Base, Charter: s.Charter})
+	v, err = s.Validate(t.Context(), stewardapi.Validate{Ref: s.Opened.Ref, Ledger: s.Opened.Base, Charter: s.Charter})
 	require.NoError(t, err)
 	require.NotEmpty(t, v.Drift)
 }
@@ -486,8 +489,8 @@ func TestS3_TheWorkOfSeveralStepsIsJoined(t *testing.T) {
 		heads[name] = gittest.Git(t, s.User, "rev-parse", "HEAD")
 		gittest.Git(t, s.User, "push", "-q", charterStore(s), "HEAD:refs/heads/pawl/shop-one-"+name)
 	}
-	join := func(a *activities.Activities, names ...string) api.Joined {
-		in := api.Join{Ref: s.Opened.Ref, Task: "one", Step: "last"}
+	join := func(a *activities.Activities, names ...string) stewardapi.Joined {
+		in := stewardapi.Join{Ref: s.Opened.Ref, Task: "one", Step: "last"}
 		for _, name := range names {
 			in.Heads = append(in.Heads, heads[name])
 		}
@@ -527,7 +530,7 @@ printf '%b' '` + goodPlan + `'; test ! -e "$PAWL_RESULT.could"`
 	require.True(t, p.OK(), p.Ending()+p.Tail)
 	require.Equal(t, before, gittest.Git(t, s.Opened.Export, "hash-object", "STATUS_LEDGER.md"))
 	require.NoFileExists(t, s.Opened.Export+"/new")
-	v, err := s.Validate(t.Context(), api.Validate{Ref: s.Opened.Ref, Ledger: s.Ledger, Charter: s.Charter})
+	v, err := s.Validate(t.Context(), stewardapi.Validate{Ref: s.Opened.Ref, Ledger: s.Ledger, Charter: s.Charter})
 	require.NoError(t, err)
 	require.Empty(t, v.Drift)
 }
@@ -537,10 +540,10 @@ func TestFilesThatTwoTasksMayMakeAreNamed(t *testing.T) {
 	s := actest.BeginSteward(t, nil, planner("", nil))
 	s.Submit("one", `{"goal": "g", "scope": ["docs/**"], "newFiles": "allow"}`)
 	s.Submit("two", `{"goal": "g", "scope": ["docs/**"]}`)
-	claims := func(in *api.PlanTask) {
-		in.Claims = []api.Claim{{Task: "other", Scope: []string{"**/*.md"}}, {Task: "far", Scope: []string{"src/**"}}}
+	claims := func(in *stewardapi.PlanTask) {
+		in.Claims = []stewardapi.Claim{{Task: "other", Scope: []string{"**/*.md"}}, {Task: "far", Scope: []string{"src/**"}}}
 	}
-	require.Equal(t, []api.Meeting{{Task: "other", On: "new files in docs/**"}}, s.Plan("one", claims).Meets)
+	require.Equal(t, []stewardapi.Meeting{{Task: "other", On: "new files in docs/**"}}, s.Plan("one", claims).Meets)
 	require.Empty(t, s.Plan("two", claims).Meets, "it makes none, and there are none")
 }
 
@@ -565,7 +568,7 @@ func TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost(t *testing.T) {
 	require.Equal(t, 2, s.Plan("three", nil).Estimate.N)
 	require.Nil(t, s.Plan("three", nil).Estimate.Planned)
 
-	s.AppendIn(api.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.StewardEnded}), Close: true})
+	s.AppendIn(stewardapi.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.StewardEnded}), Close: true})
 	s.Ledger, s.Seq = "", 0
 	s.Reopen("second")
 	ids := list.Map(s.Opened.Known, func(k task.Known) string { return k.Task })
@@ -591,7 +594,7 @@ func TestAPlannerThatWaitsForTheDeskCanBeInterrupted(t *testing.T) {
 	env.RegisterActivity(s.PlanTask)
 	planned := make(chan error)
 	go func() {
-		_, err := env.ExecuteActivity(s.PlanTask, api.PlanTask{
+		_, err := env.ExecuteActivity(s.PlanTask, stewardapi.PlanTask{
 			Step: api.Step{Ref: s.Opened.Ref, Key: api.Key{Name: "plan-one"}, LimitMs: 60_000}, Steward: "shop", Ledger: s.Ledger, Charter: s.Charter, Task: "one",
 		})
 		planned <- err

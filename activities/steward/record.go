@@ -17,6 +17,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/loop/api"
 	"pawl/internal/steward"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/statusfile"
 	"pawl/internal/steward/task"
@@ -25,13 +26,13 @@ import (
 
 // RecordTasks appends events to a steward's ledger, with the artifacts for people (S7), also in the project's .pawl
 // folder. A file that somebody changed there is drift, and is only overwritten if a person says so.
-func (a *Stewards) RecordTasks(ctx context.Context, input api.RecordTasks) (api.TasksRecorded, error) {
+func (a *Stewards) RecordTasks(ctx context.Context, input stewardapi.RecordTasks) (stewardapi.TasksRecorded, error) {
 	ws, err := a.Workspace(ctx, input.Ref)
 	if err != nil {
-		return api.TasksRecorded{}, err
+		return stewardapi.TasksRecorded{}, err
 	}
 	crashpoint.At("tasks.before")
-	var out api.TasksRecorded
+	var out stewardapi.TasksRecorded
 	if out.Appended, err = recordTasks(ctx, ws, input); err != nil {
 		return out, err
 	}
@@ -141,7 +142,7 @@ func project(ctx context.Context, ws *workspace.Workspace, c charter.Charter) (c
 }
 
 // record appends on this host and, with a URL, in the shared repository.
-func recordTasks(ctx context.Context, ws *workspace.Workspace, input api.RecordTasks) (api.Appended, error) {
+func recordTasks(ctx context.Context, ws *workspace.Workspace, input stewardapi.RecordTasks) (api.Appended, error) {
 	if len(input.Events) == 0 && input.Ledger != "" {
 		return api.Appended{Ledger: input.Ledger}, nil
 	}

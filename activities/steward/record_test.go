@@ -15,6 +15,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/loop/api"
 	"pawl/internal/steward"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 	"pawl/test/harness/actest"
 	"pawl/test/harness/gittest"
@@ -68,7 +69,7 @@ func TestS7_AStewardsRecordIsWholeAndRestoresIt(t *testing.T) {
 func TestS7_ARetryFindsWhatWasAppended(t *testing.T) {
 	t.Parallel()
 	s := actest.BeginSteward(t, nil, nil)
-	again := api.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one"}})}
+	again := stewardapi.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one"}})}
 	first := s.AppendIn(again)
 	s.StartWorker()
 	second, err := s.RecordTasks(t.Context(), again)
@@ -86,7 +87,7 @@ func TestS7_WhatPeopleReadIsInTheLedgerAndInTheProject(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(status), "one")
 	require.NoFileExists(t, s.Opened.Export+"/LAST_KNOWN_STATE.md")
-	out := s.AppendIn(api.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.MilestoneReached, Task: "one"}), Milestone: true})
+	out := s.AppendIn(stewardapi.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.MilestoneReached, Task: "one"}), Milestone: true})
 	require.Empty(t, out.Drift)
 	st, _ := s.Book()
 	for _, name := range []string{ledger.StatusFile, ledger.LastKnownFile} {
@@ -102,7 +103,7 @@ func TestS7_WhatPeopleReadIsInTheLedgerAndInTheProject(t *testing.T) {
 // openTwice opens the steward again, as a retry of OpenSteward does.
 func openTwice(s *actest.Steward) {
 	s.Helper()
-	o, err := s.OpenSteward(s.Context(), api.OpenSteward{Steward: "shop", FirstRun: "first", Charter: s.Charter})
+	o, err := s.OpenSteward(s.Context(), stewardapi.OpenSteward{Steward: "shop", FirstRun: "first", Charter: s.Charter})
 	require.NoError(s, err)
 	require.Equal(s, s.Opened.Ref, o.Ref)
 	require.Equal(s, s.Opened.Base, o.Base)
@@ -115,7 +116,7 @@ func TestS7_ATaskThatCanBeNoFolderIsRefused(t *testing.T) {
 	for _, id := range []string{"..", ".", "a/b", "../../x", "-x", ".git", "a\nb", ""} {
 		e := s.Entry(loop.Event{Type: loop.TaskSubmitted, Task: id, Submitted: &task.Task{ID: id}})
 		s.Seq--
-		_, err := s.RecordTasks(t.Context(), api.RecordTasks{Entry: e})
+		_, err := s.RecordTasks(t.Context(), stewardapi.RecordTasks{Entry: e})
 		require.ErrorContains(t, err, "can't be the ID of a task", id)
 	}
 	s.Whole()
@@ -144,9 +145,9 @@ func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
 		t.Run(choice, func(t *testing.T) {
 			s := actest.BeginSteward(t, nil, planner("", nil))
 			s.Submit("one", `{"goal": "g"}`)
-			require.Empty(t, s.AppendIn(api.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.MilestoneReached, Task: "one"}), Milestone: true}).Drift)
+			require.Empty(t, s.AppendIn(stewardapi.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.MilestoneReached, Task: "one"}), Milestone: true}).Drift)
 			files := []string{ledger.StatusFile, ledger.LastKnownFile}
-			answer := func(d task.Drift, choice string) api.TasksRecorded {
+			answer := func(d task.Drift, choice string) stewardapi.TasksRecorded {
 				return s.Append(loop.Event{Type: loop.GateClosed, Drift: &d, Answer: &loop.Answer{Gate: "g", Choice: choice}})
 			}
 
@@ -199,17 +200,17 @@ func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
 func TestOfTwoStewardsOneHasTheProjectsFolder(t *testing.T) {
 	s := actest.BeginSteward(t, nil, nil)
 	c := s.Chartered(func(doc map[string]any) { doc["name"] = "other" })
-	o, err := s.OpenSteward(s.Context(), api.OpenSteward{Steward: "other", FirstRun: "other", Charter: c})
+	o, err := s.OpenSteward(s.Context(), stewardapi.OpenSteward{Steward: "other", FirstRun: "other", Charter: c})
 	require.NoError(t, err)
 	require.Empty(t, o.Export)
 	require.Contains(t, strings.Join(o.Warnings, "\n"), "another steward writes into")
 	gittest.Write(t, filepath.Join(s.Opened.Export, ledger.StatusFile), "theirs\n")
-	out, err := s.RecordTasks(s.Context(), api.RecordTasks{Entry: api.Entry{Ref: o.Ref, Events: []loop.Event{
+	out, err := s.RecordTasks(s.Context(), stewardapi.RecordTasks{Entry: api.Entry{Ref: o.Ref, Events: []loop.Event{
 		{Seq: 1, Loop: "other", Type: loop.StewardOpened, Commit: o.Charter, Opened: &loop.Opened{Kind: "steward", Repo: o.Repo, Base: o.Base}},
 	}}})
 	require.NoError(t, err)
 	require.Empty(t, out.Drift)
-	v, err := s.Validate(s.Context(), api.Validate{Ref: o.Ref, Ledger: out.Ledger, Charter: c})
+	v, err := s.Validate(s.Context(), stewardapi.Validate{Ref: o.Ref, Ledger: out.Ledger, Charter: c})
 	require.NoError(t, err)
 	require.Empty(t, v.Drift, "it is not its file")
 	require.Equal(t, []string{"artifact " + ledger.StatusFile}, names(s.ValidateWith().Drift))
@@ -232,7 +233,7 @@ func TestS7_AnAnswerAboutTheFolderIsOneStewardsAlone(t *testing.T) {
 	gittest.Write(t, edited, "theirs\n")
 	keep()
 	next := func(run string) {
-		s.AppendIn(api.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.StewardEnded}), Close: true})
+		s.AppendIn(stewardapi.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.StewardEnded}), Close: true})
 		s.Ledger, s.Seq = "", 0
 		s.Reopen(run)
 		s.AppendOpened()
@@ -300,7 +301,7 @@ func TestE6_ACharterWithACredentialIsRefused(t *testing.T) {
 	c := s.Chartered(func(m map[string]any) {
 		m["name"], m["notify"] = "other", []any{"curl -H 'X: ghp_" + strings.Repeat("a1B2", 9) + "' https://x.example"}
 	})
-	_, err := s.OpenSteward(t.Context(), api.OpenSteward{Steward: "other", FirstRun: "second", Charter: c})
+	_, err := s.OpenSteward(t.Context(), stewardapi.OpenSteward{Steward: "other", FirstRun: "second", Charter: c})
 	require.ErrorContains(t, err, "notify[0] contains a GitHub token")
 	require.True(t, wire.Is(err, fault.InvalidSpec))
 }
@@ -318,7 +319,7 @@ func TestS6_WhatAHaltedStewardRecordsWaitsForNoPush(t *testing.T) {
 	gittest.Write(t, filepath.Join(bare, "hooks/pre-receive"), "#!/bin/sh\nexec sleep 900\n")
 	require.NoError(t, os.Chmod(filepath.Join(bare, "hooks/pre-receive"), 0o755))
 
-	in := api.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.AutonomyHalted, Reason: "halted by ann"})}
+	in := stewardapi.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.AutonomyHalted, Reason: "halted by ann"})}
 	in.Hasty = true
 	s.AppendIn(in)
 	require.NotEqual(t, pushed, s.Ledger, "this host has it")

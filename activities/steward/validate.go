@@ -20,10 +20,10 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/lib/crashpoint"
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
 	"pawl/internal/metric"
 	"pawl/internal/spec"
 	"pawl/internal/steward"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/task"
 )
@@ -32,19 +32,19 @@ import (
 // files for people, its loops in Temporal and their branches, and, if a remote is set, CI and the branch there. It
 // changes nothing. Each kind of difference has its own name. It also counts the slots that schedules have missed, and
 // runs the health checks (S5).
-func (a *Stewards) Validate(ctx context.Context, input api.Validate) (api.Validated, error) {
+func (a *Stewards) Validate(ctx context.Context, input stewardapi.Validate) (stewardapi.Validated, error) {
 	ws, err := a.Workspace(ctx, input.Ref)
 	if err != nil {
-		return api.Validated{}, err
+		return stewardapi.Validated{}, err
 	}
 	crashpoint.At("validate.before")
 	v := validation{ws: ws, in: input}
 	if err := v.twice(ctx, v.ledger, v.base, v.artifacts, v.children); err != nil {
-		return api.Validated{}, err
+		return stewardapi.Validated{}, err
 	}
 	for _, check := range []func(context.Context) error{v.remote, v.schedules, v.health} {
 		if err := check(ctx); err != nil {
-			return api.Validated{}, err
+			return stewardapi.Validated{}, err
 		}
 	}
 	return v.out, nil
@@ -75,8 +75,8 @@ func (v *validation) twice(ctx context.Context, checks ...func(context.Context) 
 
 type validation struct {
 	ws   *workspace.Workspace
-	in   api.Validate
-	out  api.Validated
+	in   stewardapi.Validate
+	out  stewardapi.Validated
 	lost bool // the ledger is not where the steward left it, so it can't be compared with the rest
 	// state is what the ledger has, nothing if it is lost.
 	state steward.State
@@ -248,7 +248,7 @@ func (v *validation) record(id string) (hostrecord.Record, bool) {
 // former checks what was found about loops that are not at work any more, and that nobody has answered yet.
 func (v *validation) former(ctx context.Context) error {
 	works := func(id string) bool {
-		return slices.ContainsFunc(v.in.Children, func(c api.Child) bool { return c.Loop == id })
+		return slices.ContainsFunc(v.in.Children, func(c stewardapi.Child) bool { return c.Loop == id })
 	}
 	for _, d := range v.state.Drift {
 		switch {
@@ -270,7 +270,7 @@ func (v *validation) former(ctx context.Context) error {
 	return nil
 }
 
-func (v *validation) child(ctx context.Context, child api.Child, record hostrecord.Record) error {
+func (v *validation) child(ctx context.Context, child stewardapi.Child, record hostrecord.Record) error {
 	ws := v.ws
 	head, err := ws.Objects.Ref(ctx, record.Ledger)
 	if err != nil || head == "" {
@@ -393,7 +393,7 @@ func (v *validation) health(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		v.out.Health = append(v.out.Health, api.Health{Name: t.Name, Ill: loop.Clip(workspace.Said(ill), 2000)})
+		v.out.Health = append(v.out.Health, stewardapi.Health{Name: t.Name, Ill: loop.Clip(workspace.Said(ill), 2000)})
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ var pure = []string{
 	"internal/fault",
 	"internal/lib/loosejson",
 	"internal/loop/rules",
+	"internal/steward/api",
 	"internal/steward/delivery",
 	"internal/spec/issue",
 	"internal/spec/kind",

@@ -25,7 +25,7 @@ var runsBack = map[string]string{
 	"internal/judge/testreport": "internal/loop",    // loop.Clip: goes to internal/lib/text
 	"internal/loop":             "internal/steward", // events of both kinds are one type
 	"internal/loop/rules":       "internal/steward", // the same
-	"internal/loop/api":         "internal/steward", // a steward's activities: go to internal/steward/api
+	"internal/loop/api":         "internal/steward", // a step's rate limit, which a task has too
 }
 
 func TestNoArrowBetweenRoomsRunsBack(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
 	"pawl/internal/metric"
 	"pawl/internal/metric/reason"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/risk"
 	"pawl/internal/steward/stuck"
@@ -22,7 +22,7 @@ import (
 // AfterPlan returns what follows from planning a task (S3): the task gets its plan and tier, or a person is asked
 // first. A person is asked about a task that is unclear, can't be assessed, has a blocker, or has an invalid plan. What
 // the planner spent counts against the task; its time does not count as executing time (S8).
-func AfterPlan(s State, c charter.Charter, j Job, p api.TaskPlanned) []loop.Event {
+func AfterPlan(s State, c charter.Charter, j Job, p stewardapi.TaskPlanned) []loop.Event {
 	id := j.Task
 	t := s.Find(id)
 	n := next{State: s}
@@ -81,7 +81,7 @@ func AfterPlan(s State, c charter.Charter, j Job, p api.TaskPlanned) []loop.Even
 }
 
 // meetings names the tasks still at work that may change the same files, with the files, "" for none.
-func (n *next) meetings(meetings []api.Meeting) string {
+func (n *next) meetings(meetings []stewardapi.Meeting) string {
 	var paths []string
 	tasks := map[string][]string{}
 	for _, m := range meetings {
@@ -140,7 +140,7 @@ func question(id, text string, points []string) loop.Event {
 
 // AfterAssess returns what follows from assessing a plan again, because the charter or governance files changed (S12). A
 // person is asked about new reasons for an approval, and about a plan that is no longer valid.
-func AfterAssess(s State, c charter.Charter, j Job, p api.TaskPlanned) []loop.Event {
+func AfterAssess(s State, c charter.Charter, j Job, p stewardapi.TaskPlanned) []loop.Event {
 	n := next{State: s, charter: c}
 	t := s.Find(j.Task)
 	if t == nil || p.Interrupted || !n.wanted(*t, j) {
@@ -196,7 +196,7 @@ func AfterBegin(s State, j Job) []loop.Event {
 }
 
 // AfterJoin returns what follows from joining the work of several steps, which is an action, or from failing to.
-func AfterJoin(s State, c charter.Charter, j Job, out api.Joined) []loop.Event {
+func AfterJoin(s State, c charter.Charter, j Job, out stewardapi.Joined) []loop.Event {
 	t := s.Find(j.Task)
 	if t == nil || t.Outcome != "" {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
 	"pawl/internal/metric"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/risk"
 	"pawl/internal/steward/task"
 )
@@ -167,10 +167,10 @@ func TestS4_AnOpenQuestionNamesTheTierThatAPersonHasSet(t *testing.T) {
 
 func TestS12_GovernanceFilesThatHaveChangedAreNoticedBeforeTheNextStep(t *testing.T) {
 	o := twoSteps(t)
-	require.Empty(t, AfterRecord(o.s, api.TasksRecorded{Governance: "rules 1"}))
-	require.Empty(t, AfterRecord(o.s, api.TasksRecorded{}))
+	require.Empty(t, AfterRecord(o.s, stewardapi.TasksRecorded{Governance: "rules 1"}))
+	require.Empty(t, AfterRecord(o.s, stewardapi.TasksRecorded{}))
 	o.end("s-a-one", "completed", "")
-	warned := AfterRecord(o.s, api.TasksRecorded{Governance: "rules 2"})[0]
+	warned := AfterRecord(o.s, stewardapi.TasksRecorded{Governance: "rules 2"})[0]
 	warned.Seq = o.s.Seq + 1
 	o.s = o.s.Apply(warned)
 	o.settle()

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
 	"pawl/internal/loop/rules"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 )
 
@@ -447,7 +447,7 @@ func TestWhatAgentsWroteIsToldApartFromWhatTheyRead(t *testing.T) {
 			plan = jobs[0]
 		}
 	}
-	o.emit(AfterPlan(o.s, o.c, plan, api.TaskPlanned{
+	o.emit(AfterPlan(o.s, o.c, plan, stewardapi.TaskPlanned{
 		Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3, TierBy: "rules", Usage: task.Usage{Tokens: 10, OutputTokens: 4},
 	})...)
 	o.settle()

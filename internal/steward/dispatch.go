@@ -8,9 +8,9 @@ import (
 
 	"pawl/internal/lib/list"
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
 	"pawl/internal/metric"
 	"pawl/internal/spec"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/task"
 )
@@ -306,12 +306,12 @@ func (s State) LoopID(t Task, step string) string {
 }
 
 // Claims returns the files that other tasks at work may change.
-func Claims(s State, c charter.Charter, besides string) (claims []api.Claim) {
+func Claims(s State, c charter.Charter, besides string) (claims []stewardapi.Claim) {
 	for _, t := range s.Tasks {
 		if t.ID == besides || t.Outcome != "" || t.Plan == nil {
 			continue
 		}
-		claim := api.Claim{Task: t.ID}
+		claim := stewardapi.Claim{Task: t.ID}
 		for _, st := range t.Plan.Steps {
 			claim.Scope = append(claim.Scope, c.Scope(st)...)
 		}

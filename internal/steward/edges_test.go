@@ -11,8 +11,8 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
 	"pawl/internal/metric"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 )
 
@@ -123,8 +123,8 @@ func TestPrioritiesHaveAnEnd(t *testing.T) {
 
 func TestWhatWasKeptIsAskedAboutAgainWhenItIsAnother(t *testing.T) {
 	o := open(t, limits())
-	at := func(commit string) api.Validated {
-		return api.Validated{Drift: []task.Drift{{Name: task.DriftRemote, What: "main", Theirs: commit, Text: "it is at " + commit}}}
+	at := func(commit string) stewardapi.Validated {
+		return stewardapi.Validated{Drift: []task.Drift{{Name: task.DriftRemote, What: "main", Theirs: commit, Text: "it is at " + commit}}}
 	}
 	o.validated(at("1"))
 	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
@@ -138,8 +138,8 @@ func TestWhatWasKeptIsAskedAboutAgainWhenItIsAnother(t *testing.T) {
 // TestS11_DriftThatWasAcceptedIsAskedAboutAgainOnceItHasPassed, whether an answer or nobody put it right.
 func TestS11_DriftThatWasAcceptedIsAskedAboutAgainOnceItHasPassed(t *testing.T) {
 	const file = "STATUS_LEDGER.md"
-	is := func(theirs string) api.Validated {
-		return api.Validated{Drift: []task.Drift{{Name: task.DriftArtifact, What: file, Theirs: theirs, Text: "it differs"}}}
+	is := func(theirs string) stewardapi.Validated {
+		return stewardapi.Validated{Drift: []task.Drift{{Name: task.DriftArtifact, What: file, Theirs: theirs, Text: "it differs"}}}
 	}
 	for _, second := range []string{Keep, Restore} {
 		o := open(t, limits())
@@ -158,7 +158,7 @@ func TestS11_DriftThatWasAcceptedIsAskedAboutAgainOnceItHasPassed(t *testing.T) 
 	for range 2 {
 		o.validated(is(""))
 		require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
-		v := api.Validated{Well: []task.Drift{{Name: task.DriftArtifact, What: file, Text: "it is there again"}, {Name: task.DriftCI, What: "main", Text: "CI of main is well again"}}}
+		v := stewardapi.Validated{Well: []task.Drift{{Name: task.DriftArtifact, What: file, Text: "it is there again"}, {Name: task.DriftCI, What: "main", Text: "CI of main is well again"}}}
 		o.validated(v)
 		require.Empty(t, o.s.Accepted)
 		require.Empty(t, o.s.Drift)

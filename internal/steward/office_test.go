@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
 	"pawl/internal/metric"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/task"
 	"pawl/test/harness/tier"
@@ -153,14 +153,14 @@ func (o *office) job(j Job) {
 			steps = []task.Step{{ID: "one", Kind: "deliver"}}
 		}
 		p := task.Plan{Hash: fmt.Sprintf("%064d", len(o.events)), Steps: steps}
-		o.emit(AfterPlan(o.s, o.c, j, api.TaskPlanned{Plan: &p, Tier: o.tiers[j.Task], TierBy: "rules", Governance: o.s.Governance})...)
+		o.emit(AfterPlan(o.s, o.c, j, stewardapi.TaskPlanned{Plan: &p, Tier: o.tiers[j.Task], TierBy: "rules", Governance: o.s.Governance})...)
 	case Assess:
 		o.assessed = append(o.assessed, j.Task)
-		p := api.TaskPlanned{Plan: o.s.Find(j.Task).Plan, Tier: o.tiers[j.Task], TierBy: "rules", Governance: o.s.Governance, Governs: o.tiers[j.Task] == task.T1, Problems: o.problems}
+		p := stewardapi.TaskPlanned{Plan: o.s.Find(j.Task).Plan, Tier: o.tiers[j.Task], TierBy: "rules", Governance: o.s.Governance, Governs: o.tiers[j.Task] == task.T1, Problems: o.problems}
 		o.emit(AfterAssess(o.s, o.c, j, p)...)
 	case Begin:
 		if o.conflicts && len(j.After) > 1 {
-			o.emit(AfterJoin(o.s, o.c, j, api.Joined{Conflicts: []string{"main.go"}})...)
+			o.emit(AfterJoin(o.s, o.c, j, stewardapi.Joined{Conflicts: []string{"main.go"}})...)
 			return
 		}
 		o.started[j.Loop]++

@@ -11,6 +11,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/loop/api"
 	"pawl/internal/metric"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 )
 
@@ -65,7 +66,7 @@ func (f *floor) finish() {
 		plan := j
 		plan.Do = Plan
 		without(plan.Key())
-		f.emit(AfterPlan(f.s, f.c, plan, api.TaskPlanned{Outcome: api.Outcome{Interrupted: true}})...)
+		f.emit(AfterPlan(f.s, f.c, plan, stewardapi.TaskPlanned{Outcome: api.Outcome{Interrupted: true}})...)
 	default:
 		f.job(j)
 	}

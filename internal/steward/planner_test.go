@@ -9,13 +9,14 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/loop/api"
 	"pawl/internal/metric"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 )
 
 // TestS8_ThePlannersTimeIsNoExecutingTime: executing time is the time that loops worked. The planner's time only
 // counts in the cost of the task.
 func TestS8_ThePlannersTimeIsNoExecutingTime(t *testing.T) {
-	for name, p := range map[string]api.TaskPlanned{
+	for name, p := range map[string]stewardapi.TaskPlanned{
 		"planned":   {Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3},
 		"asked":     {Unclear: []string{"which page?"}},
 		"exhausted": {Outcome: api.Outcome{Exhausted: loop.CostUSD}},
@@ -45,7 +46,7 @@ func TestS5_APlannerGivesWayAndNothingOfItIsLost(t *testing.T) {
 	require.Equal(t, []Job{{Do: Drop, Task: "low"}}, drop)
 	require.Equal(t, "high", o.s.Find("low").Interrupted)
 	spent := task.Usage{CostUSD: metric.MustDecimal("0.25"), ActiveMs: 3000}
-	o.emit(AfterPlan(o.s, o.c, underWay[0], api.TaskPlanned{Outcome: api.Outcome{Interrupted: true}, Usage: spent})...)
+	o.emit(AfterPlan(o.s, o.c, underWay[0], stewardapi.TaskPlanned{Outcome: api.Outcome{Interrupted: true}, Usage: spent})...)
 	low := o.s.Find("low")
 	require.Equal(t, task.Planning, low.State)
 	require.Equal(t, spent, low.Cost, "what it has spent counts")
@@ -104,7 +105,7 @@ func TestS6_APlannerCostsNoMoreThanItsTaskMay(t *testing.T) {
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T0)
 	plan := o.next(nil)[0]
 	require.Equal(t, "2", plan.Cap.String())
-	exhausted := api.TaskPlanned{Outcome: api.Outcome{Exhausted: loop.CostUSD}, Usage: task.Usage{CostUSD: metric.MustDecimal("1.5")}}
+	exhausted := stewardapi.TaskPlanned{Outcome: api.Outcome{Exhausted: loop.CostUSD}, Usage: task.Usage{CostUSD: metric.MustDecimal("1.5")}}
 	o.emit(AfterPlan(o.s, o.c, plan, exhausted)...)
 	plan = o.next(nil)[0]
 	require.Equal(t, "0.5", plan.Cap.String(), "it plans with what is left")

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
 	"pawl/internal/metric"
 	"pawl/internal/spec"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 )
 
@@ -189,7 +189,7 @@ func TestS5_ATaskWhoseNextStepBeginsGivesWayToNobody(t *testing.T) {
 }
 
 func TestS3_SeveralProblemsAreAList(t *testing.T) {
-	asked := func(p api.TaskPlanned) loop.Gate {
+	asked := func(p stewardapi.TaskPlanned) loop.Gate {
 		o := open(t, limits())
 		o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
 		plan := o.next(nil)[0]
@@ -197,21 +197,21 @@ func TestS3_SeveralProblemsAreAList(t *testing.T) {
 		require.Equal(t, []string{Replan, Cancel}, o.s.Gates[0].Choices)
 		return o.s.Gates[0]
 	}
-	g := asked(api.TaskPlanned{Problems: []string{"one", "two\nlines"}})
+	g := asked(stewardapi.TaskPlanned{Problems: []string{"one", "two\nlines"}})
 	first, points := g.Listed()
 	require.Equal(t, `"a": the plan is not valid:`, first)
 	require.Equal(t, []string{"one", "two lines"}, points)
 	require.Equal(t, `"a": the plan is not valid: one; two lines`, g.Summary)
 
-	g = asked(api.TaskPlanned{Unclear: []string{"which page?"}, Plan: &task.Plan{Hash: "h", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3})
+	g = asked(stewardapi.TaskPlanned{Unclear: []string{"which page?"}, Plan: &task.Plan{Hash: "h", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3})
 	require.Equal(t, `"a": the planner asks: which page?`, g.Summary, "it asks, although there is a plan")
 
-	g = asked(api.TaskPlanned{Blockers: []string{"only one"}})
+	g = asked(stewardapi.TaskPlanned{Blockers: []string{"only one"}})
 	first, points = g.Listed()
 	require.Equal(t, `"a": it is blocked: only one`, first)
 	require.Empty(t, points)
 
-	g = asked(api.TaskPlanned{Problems: slices.Repeat([]string{strings.Repeat("x", 600)}, 100)})
+	g = asked(stewardapi.TaskPlanned{Problems: slices.Repeat([]string{strings.Repeat("x", 600)}, 100)})
 	_, points = g.Listed()
 	require.Equal(t, "and 98 more", points[len(points)-1])
 	require.Less(t, len(g.Summary), 2000)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
 	"pawl/internal/metric"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/risk"
 	"pawl/internal/steward/stuck"
@@ -166,7 +166,7 @@ func TestS6_TheImmediateStopsAreEvents(t *testing.T) {
 		},
 		StopConflict: {
 			func(o *office) {
-				o.emit(AfterValidation(o.s, o.c, api.Validated{Drift: []task.Drift{{Name: task.DriftLedger, What: "ref", Text: "the ledger was moved"}}})...)
+				o.emit(AfterValidation(o.s, o.c, stewardapi.Validated{Drift: []task.Drift{{Name: task.DriftLedger, What: "ref", Text: "the ledger was moved"}}})...)
 			},
 			func(o *office) { require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep})) },
 		},
@@ -307,7 +307,7 @@ func TestGuidanceAndWarningsReachTheLoopAtWork(t *testing.T) {
 func TestS13_ATaskEndsWithTheTimeThatItsLoopsHaveWorked(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
-	plan := api.TaskPlanned{Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3}
+	plan := stewardapi.TaskPlanned{Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3}
 	plan.Usage.ActiveMs = 9000
 	o.emit(AfterPlan(o.s, o.c, o.next(nil)[0], plan)...)
 	o.settle()
@@ -338,8 +338,8 @@ func TestOneWarningNamesAllTasksOnTheSameFiles(t *testing.T) {
 	}
 	o.settle()
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
-	plan := func(meets ...api.Meeting) (said []string) {
-		for _, e := range AfterPlan(o.s, o.c, o.next(nil)[0], api.TaskPlanned{
+	plan := func(meets ...stewardapi.Meeting) (said []string) {
+		for _, e := range AfterPlan(o.s, o.c, o.next(nil)[0], stewardapi.TaskPlanned{
 			Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3, Meets: meets,
 		}) {
 			if e.Type == loop.Warned {
@@ -349,15 +349,15 @@ func TestOneWarningNamesAllTasksOnTheSameFiles(t *testing.T) {
 		return said
 	}
 	require.Equal(t, []string{"other tasks may change the same files: one, three (work/a); two (new files in docs/**)"},
-		plan(api.Meeting{Task: "one", On: "work/a"}, api.Meeting{Task: "over", On: "work/a"}, api.Meeting{Task: "two", On: "new files in docs/**"}, api.Meeting{Task: "three", On: "work/a"}))
-	require.Empty(t, plan(api.Meeting{Task: "over", On: "work/a"}))
+		plan(stewardapi.Meeting{Task: "one", On: "work/a"}, stewardapi.Meeting{Task: "over", On: "work/a"}, stewardapi.Meeting{Task: "two", On: "new files in docs/**"}, stewardapi.Meeting{Task: "three", On: "work/a"}))
+	require.Empty(t, plan(stewardapi.Meeting{Task: "over", On: "work/a"}))
 
-	var same, apart []api.Meeting
+	var same, apart []stewardapi.Meeting
 	for i := range 7 {
 		name := fmt.Sprintf("t%d", i)
 		o.submit(task.Task{ID: name, Body: "x"}, task.T1)
-		same = append(same, api.Meeting{Task: name, On: "work/a"})
-		apart = append(apart, api.Meeting{Task: name, On: name})
+		same = append(same, stewardapi.Meeting{Task: name, On: "work/a"})
+		apart = append(apart, stewardapi.Meeting{Task: name, On: name})
 	}
 	require.Equal(t, []string{"other tasks may change the same files: t0, t1, t2, t3, t4 and 2 more (work/a)"}, plan(same...))
 	require.Equal(t, []string{"other tasks may change the same files: t0 (t0); t1 (t1); t2 (t2); t3 (t3); t4 (t4); and in 2 more places"}, plan(apart...))
@@ -443,14 +443,14 @@ func TestS6_WorkThatCannotBeJoinedIsAConflict(t *testing.T) {
 	o.end("s-a-y", "completed", "")
 	_, jobs := Next(o.s, o.c, nil)
 	require.Len(t, jobs, 1)
-	o.emit(AfterJoin(o.s, o.c, jobs[0], api.Joined{Conflicts: []string{"main.go"}})...)
+	o.emit(AfterJoin(o.s, o.c, jobs[0], stewardapi.Joined{Conflicts: []string{"main.go"}})...)
 	a := o.s.Find("a")
 	require.Equal(t, task.Waiting, a.State)
 	require.Equal(t, StopConflict, a.Stop)
 	require.Equal(t, "conflict", a.Log[len(a.Log)-1].Outcome, "a join is an action, and recorded")
 	require.Contains(t, o.s.Gates[0].Summary, "main.go")
 	o.answer("a", loop.MessageAnswer, Message{Choice: Intervene})
-	o.validated(api.Validated{Drift: []task.Drift{{Name: task.DriftLedger, What: "refs/pawl-ledger/s", Text: "it was moved"}}})
+	o.validated(stewardapi.Validated{Drift: []task.Drift{{Name: task.DriftLedger, What: "refs/pawl-ledger/s", Text: "it was moved"}}})
 	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
 	require.Equal(t, task.Waiting, o.s.Find("a").State, "the answer about the ledger is not for a task that a person has stepped into")
 	require.Len(t, o.s.Open(), 1)
@@ -459,9 +459,9 @@ func TestS6_WorkThatCannotBeJoinedIsAConflict(t *testing.T) {
 }
 
 func TestCancelAnswersADriftThatATaskIsConcernedBy(t *testing.T) {
-	drift := api.Validated{Drift: []task.Drift{{Name: task.DriftEngine, What: "s-a-one", Text: "gone"}}}
+	drift := stewardapi.Validated{Drift: []task.Drift{{Name: task.DriftEngine, What: "s-a-one", Text: "gone"}}}
 	o := open(t, limits())
-	o.emit(AfterValidation(o.s, o.c, api.Validated{Drift: []task.Drift{{Name: task.DriftCI, What: "main", Text: "CI fails"}}})...)
+	o.emit(AfterValidation(o.s, o.c, stewardapi.Validated{Drift: []task.Drift{{Name: task.DriftCI, What: "main", Text: "CI fails"}}})...)
 	require.Equal(t, []string{Keep}, o.s.Gates[0].Choices, "there is no task that cancel could end")
 	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
@@ -482,8 +482,8 @@ func TestCancelAnswersADriftThatATaskIsConcernedBy(t *testing.T) {
 // again.
 func TestS12_DriftThatHasPassedIsSaidAndItsGateStaysForAPerson(t *testing.T) {
 	o := open(t, limits())
-	failing := api.Validated{Drift: []task.Drift{{Name: task.DriftCI, What: "main", Theirs: "1", Text: "CI of main fails: build"}}}
-	well := api.Validated{Well: []task.Drift{{Name: task.DriftCI, What: "main", Text: "CI of main is well again"}}}
+	failing := stewardapi.Validated{Drift: []task.Drift{{Name: task.DriftCI, What: "main", Theirs: "1", Text: "CI of main fails: build"}}}
+	well := stewardapi.Validated{Well: []task.Drift{{Name: task.DriftCI, What: "main", Text: "CI of main is well again"}}}
 	says := func() string {
 		require.Len(t, o.s.Gates, 1)
 		require.Len(t, o.s.Drift, 1)
@@ -496,7 +496,7 @@ func TestS12_DriftThatHasPassedIsSaidAndItsGateStaysForAPerson(t *testing.T) {
 	o.validated(failing)
 	gate := o.s.Gates[0].ID
 	require.Equal(t, "CI of main fails: build", says())
-	o.validated(api.Validated{})
+	o.validated(stewardapi.Validated{})
 	require.Equal(t, "CI of main fails: build", says(), "nobody could look")
 	o.validated(well)
 	passed := "CI of main is well again (found before: CI of main fails: build)"
@@ -542,7 +542,7 @@ func TestWhatPeopleAreToldIsSaidOnce(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)
 	plan := o.next(nil)[0]
-	o.emit(AfterPlan(o.s, o.c, plan, api.TaskPlanned{
+	o.emit(AfterPlan(o.s, o.c, plan, stewardapi.TaskPlanned{
 		Plan: &task.Plan{Hash: fmt.Sprintf("%064d", 1), Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T1, TierBy: "rules", Governs: true,
 		TierReasons: []task.TierReason{
 			{Tier: task.T1, Rule: risk.Governance, Text: "RULES.md may change, and your spec calls it a governance file"},

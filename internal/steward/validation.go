@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
 	"pawl/internal/metric"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/delivery"
 	"pawl/internal/steward/task"
@@ -18,7 +18,7 @@ import (
 
 // AfterRecord returns what follows from what an entry of the ledger found in the project: governance files that have
 // changed, so that plans are assessed again (S12), and drift.
-func AfterRecord(s State, out api.TasksRecorded) (events []loop.Event) {
+func AfterRecord(s State, out stewardapi.TasksRecorded) (events []loop.Event) {
 	if out.Governance != "" && out.Governance != s.Governance {
 		events = append(events, loop.Event{
 			Type: loop.Warned, Governance: out.Governance, Reason: "the governance files have changed: plans are assessed again before their next steps start",
@@ -38,7 +38,7 @@ func (s State) Unanswered(previous State, found []task.Drift) []task.Drift {
 
 // AfterValidation returns what follows from comparing the world with the record (S11, S12): drift, contradictions
 // within the state, slots that schedules missed, and health checks that fail (S5).
-func AfterValidation(s State, c charter.Charter, v api.Validated) []loop.Event {
+func AfterValidation(s State, c charter.Charter, v stewardapi.Validated) []loop.Event {
 	v.Drift = append(slices.Clip(v.Drift), s.contradictions()...)
 	v.Well = append(slices.Clip(v.Well), s.consistent()...)
 	events := []loop.Event{{Type: loop.StewardValidated, Reason: found(v), Head: v.Base, Governance: v.Governance, Remote: v.Remote, Missed: v.Missed, Slots: v.Slots}}
@@ -64,7 +64,7 @@ const (
 
 // examined returns what follows from a health check. The first failure submits a task; further failures do so only
 // after the check was well again. seq is the number of the ledger's last event.
-func examined(s State, c charter.Charter, h api.Health, seq string) []loop.Event {
+func examined(s State, c charter.Charter, h stewardapi.Health, seq string) []loop.Event {
 	earlier, ill := s.Ill[h.Name]
 	tr := task.Trigger{Name: h.Name, From: charter.Health, Result: Healthy, Task: earlier}
 	if h.Ill == "" {
@@ -266,7 +266,7 @@ func (s Step) on(branch string) bool {
 	return s.Branch != "" && (branch == s.Branch || branch == strings.TrimPrefix(s.Branch, "refs/heads/"))
 }
 
-func found(v api.Validated) string {
+func found(v stewardapi.Validated) string {
 	text := "everything is as recorded"
 	if n := len(v.Drift); n > 0 {
 		text = metric.Counted(n, "difference")

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
 	"pawl/internal/metric"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 )
 
@@ -44,10 +44,10 @@ func TestEveryWayToAnswerThatPeopleAreShownIsAccepted(t *testing.T) {
 						d.What = pick(slices.Sorted(maps.Keys(o.loops))...)
 					}
 				}
-				if v := (api.Validated{Drift: []task.Drift{d}}); r.IntN(4) > 0 {
+				if v := (stewardapi.Validated{Drift: []task.Drift{d}}); r.IntN(4) > 0 {
 					o.validated(v)
 				} else {
-					o.validated(api.Validated{Well: v.Drift})
+					o.validated(stewardapi.Validated{Well: v.Drift})
 				}
 			case 3:
 				if len(o.s.Tasks) > 0 {

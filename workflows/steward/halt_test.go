@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 )
 
@@ -22,9 +22,9 @@ func TestS6_AHaltEndsAStewardThatCanDoNothing(t *testing.T) {
 		from, until time.Duration // when it fails
 		unsaid      bool          // the ledger doesn't have the end
 	}{
-		"its repository can't be opened":            {api.OpenStewardName, 0, time.Hour, false},
-		"its ledger can't be written":               {api.RecordTasksName, 30 * time.Second, time.Hour, true},
-		"its ledger can't be written for some time": {api.RecordTasksName, 30 * time.Second, halt + 5*time.Second, false},
+		"its repository can't be opened":            {stewardapi.OpenStewardName, 0, time.Hour, false},
+		"its ledger can't be written":               {stewardapi.RecordTasksName, 30 * time.Second, time.Hour, true},
+		"its ledger can't be written for some time": {stewardapi.RecordTasksName, 30 * time.Second, halt + 5*time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := setUp(t)
@@ -59,7 +59,7 @@ func TestS6_AHaltEndsAStewardThatCanDoNothing(t *testing.T) {
 			}
 			require.Equal(t, want, r.Reason)
 			require.LessOrEqual(t, w.env.Now().Sub(halted), 20*time.Second)
-			if c.activity == api.RecordTasksName {
+			if c.activity == stewardapi.RecordTasksName {
 				require.Equal(t, []string{"halt"}, told, "its loops end too")
 			}
 		})

@@ -20,6 +20,7 @@ import (
 	"pawl/internal/loop/api"
 	"pawl/internal/spec/kind"
 	"pawl/internal/steward"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 	"pawl/workflows/display"
 )
@@ -105,7 +106,7 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 	}
 	s := r.State()
 	t := s.Find(j.Task)
-	input := api.PlanTask{
+	input := stewardapi.PlanTask{
 		Step:    api.Step{Ref: r.opened.Ref, Key: api.Key{Iteration: t.Actions, Name: string(j.Do) + "-" + t.ID, Repeat: int(s.Seq)}, LimitMs: r.charter.Limits.Executing.D().Milliseconds()},
 		Steward: s.Steward, Ledger: s.Ledger, Charter: r.charter, Task: t.ID, Note: j.Note, Tier: t.PersonsTier(), CostUSD: j.Cap, Again: j.Plan,
 	}
@@ -115,8 +116,8 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 	} else {
 		input.Claims = steward.Claims(s, r.charter, t.ID)
 	}
-	var out api.TaskPlanned
-	err := r.execute(ctx, api.PlanTaskName, summary, input, &out)
+	var out stewardapi.TaskPlanned
+	err := r.execute(ctx, stewardapi.PlanTaskName, summary, input, &out)
 	switch {
 	case err != nil && ctx.Err() != nil: // the planner gave way, or nobody wants the task any more; a plan that it had just made counts
 		out.Interrupted = true
@@ -139,11 +140,11 @@ func (r *run) beginAs(ctx workflow.Context, j *steward.Job) error {
 	cannot := func(reason string) error {
 		return r.follow(ctx, func(s steward.State) []loop.Event { return steward.CannotBegin(s, *j, reason) })
 	}
-	var read api.ChildRead
+	var read stewardapi.ChildRead
 	taken := "" // the name, if somebody took it before the start
 	for n, id := 2, j.Loop; ; {
 		r.begun[j.Loop] = true // before it is read: what it reports meanwhile is newer
-		if err := r.execute(ctx, api.ReadChildName, "is there a loop "+j.Loop+"?", api.ReadChild{Loop: j.Loop}, &read); err != nil {
+		if err := r.execute(ctx, stewardapi.ReadChildName, "is there a loop "+j.Loop+"?", stewardapi.ReadChild{Loop: j.Loop}, &read); err != nil {
 			return cannot("whether the loop " + j.Loop + " runs already can't be read: " + display.Plain(err))
 		}
 		if read.Found && !read.Of(r.State().Steward, j.Plan) {
@@ -258,12 +259,12 @@ func (r *run) footing(ctx workflow.Context, j steward.Job) (branch string, err e
 	case len(j.After) == 1:
 		return j.After[0].Branch, nil
 	}
-	input := api.Join{Ref: r.opened.Ref, Task: j.Task, Step: j.Step.ID}
+	input := stewardapi.Join{Ref: r.opened.Ref, Task: j.Task, Step: j.Step.ID}
 	input.Heads = list.Map(j.After, func(st steward.Step) string { return st.Head })
-	var out api.Joined
+	var out stewardapi.Joined
 	j.Do = steward.Join
 	if err = r.may(j); err == nil {
-		err = r.execute(ctx, api.JoinName, "join the work of the steps before "+j.Step.ID, input, &out)
+		err = r.execute(ctx, stewardapi.JoinName, "join the work of the steps before "+j.Step.ID, input, &out)
 	}
 	if err != nil {
 		return "", err
@@ -307,8 +308,8 @@ func (r *run) tell(ctx workflow.Context, j steward.Job) error {
 
 // read asks for the state of a child loop, and applies the answer.
 func (r *run) read(ctx workflow.Context, id string) error {
-	var out api.ChildRead
-	if err := r.execute(ctx, api.ReadChildName, "where does "+id+" stand?", api.ReadChild{Loop: id}, &out); err != nil {
+	var out stewardapi.ChildRead
+	if err := r.execute(ctx, stewardapi.ReadChildName, "where does "+id+" stand?", stewardapi.ReadChild{Loop: id}, &out); err != nil {
 		return err
 	}
 	switch {

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/loop/api"
 	"pawl/internal/steward"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/workflows/placement"
 )
 
@@ -34,14 +35,14 @@ func (r *run) options(name, summary string) workflow.ActivityOptions {
 		RetryPolicy: retries, Summary: markdown.Text(summary), WaitForCancellation: true,
 	}
 	switch name {
-	case api.OpenStewardName:
+	case stewardapi.OpenStewardName:
 		if host := r.charter.Repo.Host; host != "" {
 			o.TaskQueue = api.HostQueue(host)
 		}
-	case api.PlanTaskName:
+	case stewardapi.PlanTaskName:
 		o.StartToCloseTimeout = planBound
 		o.TaskQueue = cmp.Or(r.opened.Agents, o.TaskQueue)
-	case api.ReadChildName:
+	case stewardapi.ReadChildName:
 		if r.charter.Repo.Remote() { // any host may have its loops; otherwise this one has their ledgers
 			o.TaskQueue = api.TaskQueue
 		}
@@ -68,7 +69,7 @@ func (r *run) executeUntilHalt(ctx workflow.Context, name, summary string, reque
 		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), name, request).Get(ctx, out)
 	}
 	grace := placement.HaltGrace
-	if name == api.OpenStewardName { // opening has recorded nothing that an end could miss
+	if name == stewardapi.OpenStewardName { // opening has recorded nothing that an end could miss
 		grace = 0
 	}
 	halted := func() bool { return r.keeper.Halting() != "" }
@@ -84,8 +85,8 @@ func (r *run) executeUntilHalt(ctx workflow.Context, name, summary string, reque
 // open makes store, desk and ledger ready, and starts the steward or resumes the one in the ledger.
 func (r *run) open(ctx workflow.Context) error {
 	info := workflow.GetInfo(ctx)
-	input := api.OpenSteward{Steward: info.WorkflowExecution.ID, FirstRun: info.FirstRunID, Charter: r.charter, Ledger: r.from}
-	if err := r.executeUntilHalt(ctx, api.OpenStewardName, "open "+r.charter.Repo.Address(), input, &r.opened); err != nil {
+	input := stewardapi.OpenSteward{Steward: info.WorkflowExecution.ID, FirstRun: info.FirstRunID, Charter: r.charter, Ledger: r.from}
+	if err := r.executeUntilHalt(ctx, stewardapi.OpenStewardName, "open "+r.charter.Repo.Address(), input, &r.opened); err != nil {
 		return err
 	}
 	o := r.opened
@@ -119,18 +120,18 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, further
 	milestone := closing || slices.ContainsFunc(append(r.Pending(), further...), func(e loop.Event) bool {
 		return e.Type == loop.MilestoneReached || e.Type == loop.TaskStateChanged || e.Type == loop.LoopDetected
 	})
-	var out api.TasksRecorded
+	var out stewardapi.TasksRecorded
 	_, err := r.Append(ctx, further, func(entry func() api.Entry) (api.Appended, bool, error) {
 		e := entry()
 		e.Ref, e.Hasty = r.opened.Ref, r.closing
 		if len(e.Events) == 0 && !closing { // somebody else recorded them
-			out = api.TasksRecorded{Appended: api.Appended{Ledger: e.Ledger}}
+			out = stewardapi.TasksRecorded{Appended: api.Appended{Ledger: e.Ledger}}
 			return out.Appended, true, nil
 		}
 		if summary == "" {
 			summary = "record " + string(e.Events[len(e.Events)-1].Type)
 		}
-		err := r.executeUntilHalt(ctx, api.RecordTasksName, summary, api.RecordTasks{Entry: e, Milestone: milestone, Close: closing}, &out)
+		err := r.executeUntilHalt(ctx, stewardapi.RecordTasksName, summary, stewardapi.RecordTasks{Entry: e, Milestone: milestone, Close: closing}, &out)
 		return out.Appended, false, err
 	})
 	if err != nil {
@@ -171,19 +172,19 @@ func (r *run) everySoOften(ctx workflow.Context) {
 // validate compares the world with the record, and applies the state of all loops: some may have ended unreported.
 func (r *run) validate(ctx workflow.Context) error {
 	s := r.State()
-	input := api.Validate{Ref: r.opened.Ref, Ledger: s.Ledger, Charter: r.charter, Missed: s.Missed, Slots: s.Slots}
+	input := stewardapi.Validate{Ref: r.opened.Ref, Ledger: s.Ledger, Charter: r.charter, Missed: s.Missed, Slots: s.Slots}
 	var loops []string
 	for _, t := range s.Tasks {
 		for _, st := range t.Steps {
 			if st.Loop != "" && st.Status != steward.Over && st.Status != steward.Pending {
-				input.Children = append(input.Children, api.Child{Loop: st.Loop, Status: st.Status, Head: st.Head})
+				input.Children = append(input.Children, stewardapi.Child{Loop: st.Loop, Status: st.Status, Head: st.Head})
 				loops = append(loops, st.Loop)
 			}
 		}
 		loops = append(loops, list.Map(t.Ending, func(st steward.Step) string { return st.Loop })...)
 	}
-	var out api.Validated
-	if err := r.execute(ctx, api.ValidateName, "is everything as recorded?", input, &out); err != nil {
+	var out stewardapi.Validated
+	if err := r.execute(ctx, stewardapi.ValidateName, "is everything as recorded?", input, &out); err != nil {
 		return err
 	}
 	err := r.follow(ctx, func(now steward.State) []loop.Event {

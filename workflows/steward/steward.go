@@ -17,10 +17,10 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/fault/wire"
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
 	"pawl/internal/loop/rules"
 	"pawl/internal/spec/kind"
 	"pawl/internal/steward"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/task"
 	"pawl/workflows/display"
@@ -40,7 +40,7 @@ type Carry struct {
 }
 
 // Opened says where the steward is.
-type Opened = api.StewardOpened[steward.State]
+type Opened = stewardapi.StewardOpened[steward.State]
 
 // Result is what a steward returns when it was ended.
 type Result struct {

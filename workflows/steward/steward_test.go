@@ -16,8 +16,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/loop"
-	"pawl/internal/loop/api"
 	"pawl/internal/steward"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 )
 
@@ -99,7 +99,7 @@ func TestS12_GovernanceThatChangesBetweenTwoStepsIsAssessedBeforeTheSecond(t *te
 	w := setUp(t)
 	w.governance = "first"
 	var again []string
-	w.planner = func(ctx context.Context, in api.PlanTask) (api.TaskPlanned, error) {
+	w.planner = func(ctx context.Context, in stewardapi.PlanTask) (stewardapi.TaskPlanned, error) {
 		p, err := w.plan(ctx, in)
 		p.Plan.Steps = append(p.Plan.Steps, task.Step{ID: "two", Kind: "improve", After: []string{"one"}})
 		p.Governance = w.governance
@@ -129,15 +129,15 @@ func TestS12_GovernanceThatChangesBetweenTwoStepsIsAssessedBeforeTheSecond(t *te
 func TestAStepStartsFromTheWorkOfTheStepsBeforeIt(t *testing.T) {
 	for _, conflicts := range [][]string{nil, {"main.go"}} {
 		w := setUp(t)
-		w.planner = func(ctx context.Context, in api.PlanTask) (api.TaskPlanned, error) {
+		w.planner = func(ctx context.Context, in stewardapi.PlanTask) (stewardapi.TaskPlanned, error) {
 			p, err := w.plan(ctx, in)
 			p.Plan.Steps = []task.Step{{ID: "x", Kind: "deliver"}, {ID: "y", Kind: "deliver"}, {ID: "z", Kind: "deliver", After: []string{"x", "y"}}, {ID: "last", Kind: "deliver", After: []string{"z"}}}
 			return p, err
 		}
 		var heads []string
-		w.env.OnActivity(api.JoinName, mock.Anything, mock.Anything).Return(func(_ context.Context, in api.Join) (api.Joined, error) {
+		w.env.OnActivity(stewardapi.JoinName, mock.Anything, mock.Anything).Return(func(_ context.Context, in stewardapi.Join) (stewardapi.Joined, error) {
 			heads = in.Heads
-			return api.Joined{Branch: "joined", Conflicts: conflicts}, nil
+			return stewardapi.Joined{Branch: "joined", Conflicts: conflicts}, nil
 		})
 		w.submit(time.Second, `{"id":"a","body":"x"}`)
 		result := w.run()
@@ -161,12 +161,12 @@ func TestAStepStartsFromTheWorkOfTheStepsBeforeIt(t *testing.T) {
 // A person pauses while the steward joins the work of several steps: the step that follows does not begin.
 func TestS6_WhatAPersonStopsMeanwhileDoesNotBegin(t *testing.T) {
 	w := setUp(t)
-	w.planner = func(ctx context.Context, in api.PlanTask) (api.TaskPlanned, error) {
+	w.planner = func(ctx context.Context, in stewardapi.PlanTask) (stewardapi.TaskPlanned, error) {
 		p, err := w.plan(ctx, in)
 		p.Plan.Steps = []task.Step{{ID: "x", Kind: "deliver"}, {ID: "y", Kind: "deliver"}, {ID: "z", Kind: "deliver", After: []string{"x", "y"}}}
 		return p, err
 	}
-	w.env.OnActivity(api.JoinName, mock.Anything, mock.Anything).After(time.Hour).Return(api.Joined{Branch: "joined"}, nil)
+	w.env.OnActivity(stewardapi.JoinName, mock.Anything, mock.Anything).After(time.Hour).Return(stewardapi.Joined{Branch: "joined"}, nil)
 	w.submit(time.Second, `{"id":"a","body":"x"}`)
 	w.say(30*time.Minute, "pause", func() string { return `{"by":"ann"}` })
 	w.env.RegisterDelayedCallback(func() {
@@ -187,7 +187,7 @@ func TestALoopThatWasAnsweredJustNowKeepsItsPlaceUntilItPauses(t *testing.T) {
 	}
 	w.course["crew-a-one"] = func(ctx workflow.Context, id string) task.ChildResult {
 		say(ctx, id, task.ChildAsks, task.ChildGate{ID: "question-1", Kind: "question"})
-		w.reading[id] = api.ChildRead{Found: true, Event: task.ChildEvent{Loop: id, Event: task.ChildStands, Result: &task.ChildResult{Status: "running"}}}
+		w.reading[id] = stewardapi.ChildRead{Found: true, Event: task.ChildEvent{Loop: id, Event: task.ChildStands, Result: &task.ChildResult{Status: "running"}}}
 		runs = true
 		_ = workflow.Sleep(ctx, 10*time.Minute)
 		runs = false
@@ -222,7 +222,7 @@ func TestAChildThatEndsWithoutAWordIsRead(t *testing.T) {
 	w := setUp(t)
 	w.submit(time.Second, `{"id":"a","body":"x"}`)
 	w.course["crew-a-one"] = func(ctx workflow.Context, id string) task.ChildResult {
-		w.reading[id] = api.ChildRead{Found: true, Event: task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{Status: "completed"}}}
+		w.reading[id] = stewardapi.ChildRead{Found: true, Event: task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{Status: "completed"}}}
 		panic("terminated")
 	}
 	w.env.SetTestTimeout(time.Minute)
@@ -235,7 +235,7 @@ func TestALoopOfAnotherThatTookTheNameOfARunningOneIsNotTheTasks(t *testing.T) {
 	w := setUp(t)
 	w.submit(time.Second, `{"id":"a","body":"x"}`)
 	w.course["crew-a-one"] = func(ctx workflow.Context, id string) task.ChildResult {
-		w.reading[id] = api.ChildRead{Found: true, Event: task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{Status: "completed", Base: "b", Head: "theirs"}}}
+		w.reading[id] = stewardapi.ChildRead{Found: true, Event: task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{Status: "completed", Base: "b", Head: "theirs"}}}
 		panic("terminated")
 	}
 	w.env.SetTestTimeout(time.Minute)
@@ -250,7 +250,7 @@ func TestALoopThatIsThereAlreadyIsAdopted(t *testing.T) {
 		w := setUp(t)
 		w.submit(time.Second, `{"id":"a","body":"x"}`)
 		there := task.ChildResult{Status: "completed", Steward: "crew", Approved: "steward crew, plan " + plan}
-		w.reading["crew-a-one"] = api.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildEnded, Result: &there}}
+		w.reading["crew-a-one"] = stewardapi.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildEnded, Result: &there}}
 		r := w.run()
 		require.Equal(t, int64(1), r.Indicators.Done)
 		if adopted {
@@ -266,7 +266,7 @@ func TestALoopThatEndsWhileItIsAdoptedIsDone(t *testing.T) {
 	w := setUp(t)
 	w.submit(time.Second, `{"id":"a","body":"x"}`)
 	there := task.ChildResult{Status: "running", Steward: "crew", Approved: "steward crew, plan " + strings.Repeat("a", 64)}
-	w.reading["crew-a-one"] = api.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildStands, Result: &there, Seq: 7}}
+	w.reading["crew-a-one"] = stewardapi.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildStands, Result: &there, Seq: 7}}
 	w.meanwhile = func() {
 		w.env.SignalWorkflow(task.ChildSignal, task.ChildEvent{Loop: "crew-a-one", Event: task.ChildEnded, Result: &task.ChildResult{Status: "completed"}, Seq: 8})
 		w.meanwhile = nil
@@ -384,12 +384,12 @@ func TestS5_APlannerIsInterruptedAndPlansAgain(t *testing.T) {
 	gaveUp := make(chan struct{})
 	told := sync.OnceFunc(func() { close(gaveUp) })                      // another activity may be cancelled after it
 	w.env.SetOnActivityCanceledListener(func(*activity.Info) { told() }) // the test environment does not notify activities
-	w.planner = func(ctx context.Context, in api.PlanTask) (api.TaskPlanned, error) {
+	w.planner = func(ctx context.Context, in stewardapi.PlanTask) (stewardapi.TaskPlanned, error) {
 		asked = append(asked, in.Task)
 		if in.Task == "low" && len(asked) == 1 { // the clock stands still while an activity runs
 			w.env.SignalWorkflow("submit", json.RawMessage(`{"task":{"id":"high","body":"x","priority":5}}`))
 			<-gaveUp
-			return api.TaskPlanned{}, ctx.Err()
+			return stewardapi.TaskPlanned{}, ctx.Err()
 		}
 		return w.plan(ctx, in)
 	}
@@ -429,7 +429,7 @@ func TestALoopOfAPlanThatWasGivenUpIsReadAtEachValidation(t *testing.T) {
 		s := w.state()
 		require.Len(t, s.Find("a").Ending, 1)
 		require.Equal(t, task.Idle, s.Find("b").State, "the loop may still be at work")
-		w.reading["crew-a-one"] = api.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildEnded, Result: &task.ChildResult{
+		w.reading["crew-a-one"] = stewardapi.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildEnded, Result: &task.ChildResult{
 			Status: "halted", Usage: task.Usage{Tokens: 7},
 		}}}
 	}, 4*time.Minute)

@@ -28,6 +28,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/loop/api"
 	"pawl/internal/steward"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 	"pawl/test/harness/testflow"
 	"pawl/test/harness/tier"
@@ -92,14 +93,14 @@ func (w *week) fails(what string) error {
 	return nil
 }
 
-func (w *week) open(context.Context, api.OpenSteward) (Opened, error) {
+func (w *week) open(context.Context, stewardapi.OpenSteward) (Opened, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return Opened{Site: api.Site{Ref: "crew", Queue: "q", Host: "h"}, Base: "b0", Onto: "main"}, w.fails("open")
 }
 
 // record appends its input once: an attempt whose report was lost has written it already.
-func (w *week) record(_ context.Context, in api.RecordTasks) (out api.TasksRecorded, err error) {
+func (w *week) record(_ context.Context, in stewardapi.RecordTasks) (out stewardapi.TasksRecorded, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.fails("record"); err != nil {
@@ -183,7 +184,7 @@ func (w *week) sentOn(id string) {
 	}
 }
 
-func (w *week) plan(_ context.Context, in api.PlanTask) (out api.TaskPlanned, err error) {
+func (w *week) plan(_ context.Context, in stewardapi.PlanTask) (out stewardapi.TaskPlanned, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.fails("plan"); err != nil {
@@ -214,30 +215,30 @@ func (w *week) plan(_ context.Context, in api.PlanTask) (out api.TaskPlanned, er
 	return out, nil
 }
 
-func (w *week) read(_ context.Context, in api.ReadChild) (api.ChildRead, error) {
+func (w *week) read(_ context.Context, in stewardapi.ReadChild) (stewardapi.ChildRead, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.loops[in.Loop]
 	if l == nil {
-		return api.ChildRead{}, w.fails("read")
+		return stewardapi.ChildRead{}, w.fails("read")
 	}
 	e := l.last
 	if l.status == "running" {
 		e = w.event(in.Loop, task.ChildStands, nil)
 	}
-	return api.ChildRead{Found: true, Event: e}, w.fails("read")
+	return stewardapi.ChildRead{Found: true, Event: e}, w.fails("read")
 }
 
-func (w *week) join(context.Context, api.Join) (api.Joined, error) {
+func (w *week) join(context.Context, stewardapi.Join) (stewardapi.Joined, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return api.Joined{Branch: "joined"}, w.fails("join")
+	return stewardapi.Joined{Branch: "joined"}, w.fails("join")
 }
 
-func (w *week) validate(context.Context, api.Validate) (api.Validated, error) {
+func (w *week) validate(context.Context, stewardapi.Validate) (stewardapi.Validated, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return api.Validated{}, w.fails("validate")
+	return stewardapi.Validated{}, w.fails("validate")
 }
 
 // sorted returns the names in a map, in order: what is drawn for them must not depend on chance.
@@ -256,7 +257,7 @@ func (w *week) run(from time.Time, resume Resume) (next *workflow.ContinueAsNewE
 	w.env.SetDetachedChildWait(false)
 	w.env.SetStartWorkflowOptions(startOptions("crew"))
 	for name, f := range map[string]any{
-		api.OpenStewardName: w.open, api.RecordTasksName: w.record, api.PlanTaskName: w.plan, api.ReadChildName: w.read, api.ValidateName: w.validate, api.JoinName: w.join,
+		stewardapi.OpenStewardName: w.open, stewardapi.RecordTasksName: w.record, stewardapi.PlanTaskName: w.plan, stewardapi.ReadChildName: w.read, stewardapi.ValidateName: w.validate, stewardapi.JoinName: w.join,
 	} {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/loop/api"
 	"pawl/internal/steward"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 	"pawl/test/harness/testflow"
 )
@@ -40,13 +41,13 @@ type world struct {
 	stop      string // which loop-stop file asks for the end
 	specs     map[string]map[string]any
 	course    map[string]func(workflow.Context, string) task.ChildResult // what the loop with that ID does
-	reading   map[string]api.ChildRead
+	reading   map[string]stewardapi.ChildRead
 	meanwhile func()         // what happens while a loop is read
 	unseen    map[string]int // how often reading a loop does not find it although it exists
 	restored  *steward.State // the ledger's state from which the steward continues
 
-	governance string                                                       // what the governance files are
-	planner    func(context.Context, api.PlanTask) (api.TaskPlanned, error) // instead of plan
+	governance string                                                                     // what the governance files are
+	planner    func(context.Context, stewardapi.PlanTask) (stewardapi.TaskPlanned, error) // instead of plan
 }
 
 const charterDoc = `{"kind":"steward","name":"crew","repo":{"path":"/src/shop"},
@@ -55,11 +56,13 @@ const charterDoc = `{"kind":"steward","name":"crew","repo":{"path":"/src/shop"},
 func setUp(t *testing.T) *world {
 	w := &world{
 		t: t, env: testflow.Environment(nil), tiers: map[string]task.Tier{}, specs: map[string]map[string]any{},
-		course: map[string]func(workflow.Context, string) task.ChildResult{}, reading: map[string]api.ChildRead{},
+		course: map[string]func(workflow.Context, string) task.ChildResult{}, reading: map[string]stewardapi.ChildRead{},
 	}
 	for name, f := range map[string]any{
-		api.OpenStewardName: w.open, api.RecordTasksName: w.record, api.PlanTaskName: w.asked, api.ReadChildName: w.read, api.ValidateName: w.validate,
-		api.JoinName: func(context.Context, api.Join) (api.Joined, error) { return api.Joined{Branch: "joined"}, nil },
+		stewardapi.OpenStewardName: w.open, stewardapi.RecordTasksName: w.record, stewardapi.PlanTaskName: w.asked, stewardapi.ReadChildName: w.read, stewardapi.ValidateName: w.validate,
+		stewardapi.JoinName: func(context.Context, stewardapi.Join) (stewardapi.Joined, error) {
+			return stewardapi.Joined{Branch: "joined"}, nil
+		},
 	} {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
@@ -70,19 +73,19 @@ func setUp(t *testing.T) *world {
 	return w
 }
 
-func (w *world) open(_ context.Context, _ api.OpenSteward) (Opened, error) {
+func (w *world) open(_ context.Context, _ stewardapi.OpenSteward) (Opened, error) {
 	if w.trouble != nil {
-		if err := w.trouble(api.OpenStewardName); err != nil {
+		if err := w.trouble(stewardapi.OpenStewardName); err != nil {
 			return Opened{}, err
 		}
 	}
 	return Opened{Site: api.Site{Ref: "crew", Queue: "q", Host: "h"}, Base: "b0", Onto: "main", State: w.restored}, nil
 }
 
-func (w *world) record(_ context.Context, in api.RecordTasks) (api.TasksRecorded, error) {
+func (w *world) record(_ context.Context, in stewardapi.RecordTasks) (stewardapi.TasksRecorded, error) {
 	if w.trouble != nil {
-		if err := w.trouble(api.RecordTasksName); err != nil {
-			return api.TasksRecorded{}, err
+		if err := w.trouble(stewardapi.RecordTasksName); err != nil {
+			return stewardapi.TasksRecorded{}, err
 		}
 	}
 	if doc, err := json.Marshal(in); err == nil {
@@ -100,18 +103,18 @@ func (w *world) record(_ context.Context, in api.RecordTasks) (api.TasksRecorded
 	}
 	drift, well, mended := w.drift, w.well, w.mended
 	w.drift, w.well, w.mended = nil, nil, nil
-	return api.TasksRecorded{Appended: api.Appended{Ledger: fmt.Sprintf("l%d", len(w.ledger)), Mended: mended, Stop: w.stop}, Drift: drift, Well: well}, nil
+	return stewardapi.TasksRecorded{Appended: api.Appended{Ledger: fmt.Sprintf("l%d", len(w.ledger)), Mended: mended, Stop: w.stop}, Drift: drift, Well: well}, nil
 }
 
-func (w *world) asked(ctx context.Context, in api.PlanTask) (api.TaskPlanned, error) {
+func (w *world) asked(ctx context.Context, in stewardapi.PlanTask) (stewardapi.TaskPlanned, error) {
 	if w.planner != nil {
 		return w.planner(ctx, in)
 	}
 	return w.plan(ctx, in)
 }
 
-func (w *world) plan(_ context.Context, in api.PlanTask) (api.TaskPlanned, error) {
-	p := api.TaskPlanned{
+func (w *world) plan(_ context.Context, in stewardapi.PlanTask) (stewardapi.TaskPlanned, error) {
+	p := stewardapi.TaskPlanned{
 		Plan: &task.Plan{Hash: strings.Repeat("a", 64), Steps: []task.Step{{ID: "one", Kind: "deliver"}}, By: "planner"}, Tier: w.tiers[in.Task], TierBy: "rules",
 	}
 	if p.Tier == "" {
@@ -123,25 +126,25 @@ func (w *world) plan(_ context.Context, in api.PlanTask) (api.TaskPlanned, error
 	return p, nil
 }
 
-func (w *world) read(_ context.Context, in api.ReadChild) (api.ChildRead, error) {
+func (w *world) read(_ context.Context, in stewardapi.ReadChild) (stewardapi.ChildRead, error) {
 	if w.meanwhile != nil {
 		w.meanwhile()
 	}
 	if there := w.reading[in.Loop]; there.Found && w.unseen[in.Loop] > 0 {
 		w.unseen[in.Loop]--
-		return api.ChildRead{}, nil
+		return stewardapi.ChildRead{}, nil
 	}
 	return w.reading[in.Loop], nil
 }
 
-func (w *world) validate(_ context.Context, in api.Validate) (api.Validated, error) {
+func (w *world) validate(_ context.Context, in stewardapi.Validate) (stewardapi.Validated, error) {
 	w.slots = append(w.slots, in.Slots["nightly"].Counted)
 	w.validated++
 	var drift []task.Drift
 	if w.differs != nil {
 		drift = w.differs()
 	}
-	return api.Validated{
+	return stewardapi.Validated{
 		Drift: drift, Governance: w.governance, Missed: map[string]int{"nightly": 0}, Slots: map[string]task.Slots{"nightly": {Counted: in.Slots["nightly"].Counted + 1}},
 	}, nil
 }
@@ -159,7 +162,7 @@ func (w *world) loop(ctx workflow.Context, input converter.RawValue) (string, er
 		return "", err
 	}
 	w.signal(ctx, task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &result})
-	w.reading[id] = api.ChildRead{Found: true, Event: task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &result}}
+	w.reading[id] = stewardapi.ChildRead{Found: true, Event: task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &result}}
 	return "", nil
 }
 

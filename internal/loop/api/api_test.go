@@ -7,6 +7,7 @@ import (
 
 	"pawl/internal/loop"
 	"pawl/internal/loop/api"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/task"
 	"pawl/test/harness/constants"
 )
@@ -87,14 +88,14 @@ func TestAGuardIsBlindOnlyWhereThereWasCodeToBreak(t *testing.T) {
 }
 
 func TestAChildIsAStewardsByNameAndPlan(t *testing.T) {
-	child := func(steward, approved string) api.ChildRead {
-		return api.ChildRead{Found: true, Event: task.ChildEvent{Result: &task.ChildResult{Steward: steward, Approved: approved}}}
+	child := func(steward, approved string) stewardapi.ChildRead {
+		return stewardapi.ChildRead{Found: true, Event: task.ChildEvent{Result: &task.ChildResult{Steward: steward, Approved: approved}}}
 	}
 	require.True(t, child("shop", "plan cafe, approved by ann").Of("shop", "cafe"))
 	require.True(t, child("shop", "").Of("shop", "cafe"), "nobody said which plan")
 	require.False(t, child("shop", "plan beef").Of("shop", "cafe"))
 	require.False(t, child("other", "plan cafe").Of("shop", "cafe"))
-	require.False(t, api.ChildRead{Found: true}.Of("shop", "cafe"), "it has not said whose it is")
+	require.False(t, stewardapi.ChildRead{Found: true}.Of("shop", "cafe"), "it has not said whose it is")
 }
 
 // The table of attributes is complete: a step runs under a limit, a running loop goes before a new one, and agents

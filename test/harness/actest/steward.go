@@ -18,6 +18,7 @@ import (
 	"pawl/internal/loop/api"
 	"pawl/internal/spec"
 	"pawl/internal/steward"
+	stewardapi "pawl/internal/steward/api"
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/task"
 )
@@ -29,7 +30,7 @@ type Steward struct {
 	home    home.Home
 	User    string // the project's repository
 	Charter charter.Charter
-	Opened  api.StewardOpened[steward.State]
+	Opened  stewardapi.StewardOpened[steward.State]
 	Ledger  string
 	Seq     int64
 }
@@ -73,12 +74,12 @@ func (s *Steward) StartWorker() {
 func (s *Steward) Reopen(run string) {
 	s.Helper()
 	var err error
-	s.Opened, err = s.OpenSteward(s.Context(), api.OpenSteward{Steward: "shop", FirstRun: run, Charter: s.Charter, Ledger: s.Ledger})
+	s.Opened, err = s.OpenSteward(s.Context(), stewardapi.OpenSteward{Steward: "shop", FirstRun: run, Charter: s.Charter, Ledger: s.Ledger})
 	require.NoError(s, err)
 }
 
 // AppendOpened appends the event that the steward has begun.
-func (s *Steward) AppendOpened() api.TasksRecorded {
+func (s *Steward) AppendOpened() stewardapi.TasksRecorded {
 	s.Helper()
 	return s.Append(loop.Event{Type: loop.StewardOpened, Commit: s.Opened.Charter,
 		Opened: &loop.Opened{Kind: "steward", Repo: s.Opened.Repo, Base: s.Opened.Base, Desk: s.Opened.Desk, Host: s.Opened.Host}})
@@ -90,13 +91,13 @@ func (s *Steward) Entry(events ...loop.Event) api.Entry {
 }
 
 // Append appends events to the ledger.
-func (s *Steward) Append(events ...loop.Event) api.TasksRecorded {
+func (s *Steward) Append(events ...loop.Event) stewardapi.TasksRecorded {
 	s.Helper()
-	return s.AppendIn(api.RecordTasks{Entry: s.Entry(events...)})
+	return s.AppendIn(stewardapi.RecordTasks{Entry: s.Entry(events...)})
 }
 
 // AppendIn appends an entry to the ledger.
-func (s *Steward) AppendIn(in api.RecordTasks) api.TasksRecorded {
+func (s *Steward) AppendIn(in stewardapi.RecordTasks) stewardapi.TasksRecorded {
 	s.Helper()
 	out, err := s.RecordTasks(s.Context(), in)
 	require.NoError(s, err)
@@ -131,9 +132,9 @@ func (s *Steward) Whole() ledger.Report {
 }
 
 // Plan plans a task as Temporal would.
-func (s *Steward) Plan(id string, change func(*api.PlanTask)) api.TaskPlanned {
+func (s *Steward) Plan(id string, change func(*stewardapi.PlanTask)) stewardapi.TaskPlanned {
 	s.Helper()
-	in := api.PlanTask{
+	in := stewardapi.PlanTask{
 		Step: api.Step{Ref: s.Opened.Ref, Key: api.Key{Name: "plan-" + id}, LimitMs: 60_000}, Steward: "shop", Ledger: s.Ledger, Charter: s.Charter, Task: id,
 	}
 	if change != nil {
@@ -143,15 +144,15 @@ func (s *Steward) Plan(id string, change func(*api.PlanTask)) api.TaskPlanned {
 	env.RegisterActivity(s.PlanTask)
 	value, err := env.ExecuteActivity(s.PlanTask, in)
 	require.NoError(s, err)
-	var out api.TaskPlanned
+	var out stewardapi.TaskPlanned
 	require.NoError(s, value.Get(&out))
 	return out
 }
 
 // ValidateWith validates the steward, with these child loops.
-func (s *Steward) ValidateWith(children ...api.Child) api.Validated {
+func (s *Steward) ValidateWith(children ...stewardapi.Child) stewardapi.Validated {
 	s.Helper()
-	v, err := s.Validate(s.Context(), api.Validate{Ref: s.Opened.Ref, Ledger: s.Ledger, Charter: s.Charter, Children: children})
+	v, err := s.Validate(s.Context(), stewardapi.Validate{Ref: s.Opened.Ref, Ledger: s.Ledger, Charter: s.Charter, Children: children})
 	require.NoError(s, err)
 	return v
 }

@@ -1,8 +1,11 @@
+// Package api is the contract between a steward's workflow and its activities: what each gets, and what it returns. What
+// loops and stewards share (steps, entries, outcomes) is in internal/loop/api. It is pure.
 package api
 
 import (
 	"strings"
 
+	"pawl/internal/loop/api"
 	"pawl/internal/metric"
 	"pawl/internal/steward/charter"
 	"pawl/internal/steward/task"
@@ -28,7 +31,7 @@ type OpenSteward struct {
 
 // StewardOpened says where the steward is from now on. S is the type of its state.
 type StewardOpened[S any] struct {
-	Site
+	api.Site
 	Repo     string   `json:"repo"`
 	Base     string   `json:"base"`             // the commit of the project's branch
 	Onto     string   `json:"onto,omitempty"`   // that branch, as people name it
@@ -43,14 +46,14 @@ type StewardOpened[S any] struct {
 // RecordTasks appends to a steward's ledger and writes STATUS_LEDGER.md (with Milestone also LAST_KNOWN_STATE.md)
 // into the ledger and the project's .pawl folder (S7).
 type RecordTasks struct {
-	Entry
+	api.Entry
 	Milestone bool `json:"milestone,omitempty"`
 	Close     bool `json:"close,omitempty"` // the steward ends: only its store, ledger and logs stay
 }
 
 // TasksRecorded is the result. An artifact that somebody changed by hand is drift, and was not overwritten.
 type TasksRecorded struct {
-	Appended
+	api.Appended
 	Drift []task.Drift `json:"drift,omitempty"`
 	Well  []task.Drift `json:"well,omitempty"` // artifacts that are as written again: name, what, text
 	// Governance is the SHA-256 of the governance files. It is read if a step may begin next; else it is "".
@@ -60,7 +63,7 @@ type TasksRecorded struct {
 // PlanTask reads a task, the governance files and the base. It asks the planner on the steward's desk, unless the
 // task came with a plan or has one already, and assesses the plan (S3).
 type PlanTask struct {
-	Step
+	api.Step
 	Steward string          `json:"steward"`
 	Ledger  string          `json:"ledger"` // the entry at which the task is read
 	Charter charter.Charter `json:"charter"`
@@ -82,7 +85,7 @@ type Claim struct {
 
 // TaskPlanned is the result of planning. A plan with problems, or without an assessment, does not begin.
 type TaskPlanned struct {
-	Outcome
+	api.Outcome
 	Plan       *task.Plan `json:"plan,omitempty"` // its text is on disk under its hash until it is recorded
 	Base       string     `json:"base"`           // the project's head when it was read
 	Governance string     `json:"governance"`     // SHA-256 of the governance files that were read
