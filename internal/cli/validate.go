@@ -11,6 +11,7 @@ import (
 	"pawl/config"
 	"pawl/internal/cli/render"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/git/userrepo"
 	"pawl/internal/home"
 	"pawl/internal/ledger"
@@ -101,14 +102,19 @@ func (a *app) runValidate(ctx context.Context, o validateOptions) error {
 	if !named { // `pawl run` makes up another suffix each time
 		id = id[:len(id)-4] + "…"
 	}
+	uncommitted, specUncommitted := uncommittedSpec(ctx, o.file, sp)
+	alsoOthers := len(uncommitted.Paths) > 0 && !uncommitted.Only(o.file)
+	if alsoOthers && !a.json {
+		a.say("the working tree is not clean: %s; the commands run on the commit", git.QuoteSome(uncommitted.Paths))
+	}
 	found, err := a.dryRun(ctx, id, sp)
 	if err != nil {
 		return err
 	}
-	if u, uncommitted := uncommittedSpec(ctx, o.file, sp); uncommitted {
+	if specUncommitted {
 		for i, p := range found.Problems {
 			if p.Code == userrepo.DirtyTree {
-				found.Problems[i].Do = commitAdvice(o.file, u)
+				found.Problems[i].Do = commitAdvice(o.file, uncommitted)
 			}
 		}
 	}

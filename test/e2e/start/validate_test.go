@@ -94,6 +94,8 @@ func TestP0_ValidateNamesAllProblemsAtOnce(t *testing.T) {
 		require.Contains(t, s.Err, text)
 	}
 	world.Plain(t, s.Err)
+	atOnce, _, _ := strings.Cut(s.Err, "6 problems would")
+	require.Contains(t, atOnce, "not clean: work/n; the commands run on the commit", "it says so before it measures")
 
 	s = w.Pawl("run", "--yes", w.SpecFile())
 	require.Equal(t, 2, s.Code)
