@@ -18,7 +18,7 @@ var lockfiles = map[string]string{
 }
 
 // MissingAdvice says what to do about a command that could not find or start a program.
-const MissingAdvice = "A program is missing, which no change in scope mends: install it, or let setup.command do so."
+const MissingAdvice = "A program is missing or can't be executed, which no change in scope mends: install it, make it executable, or let setup.command do so."
 
 // AlteredAdvice says what to do about a command that passes, but changes these tracked files of the commit that it judges.
 func AlteredAdvice(key string, altered []string) string {
