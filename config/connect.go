@@ -94,7 +94,7 @@ const uiVariable = "PAWL_TEMPORAL_UI"
 
 // At returns the embedded engine at an address. p is the pass that the engine requires, nil if it requires none. If
 // the engine is gone and another one has its address, that one refuses calls with this engine's ID. The connection is
-// then made again to the address that where returns. API keys and certificates of a profile without an address are
+// then made again to the address that whereFrom returns. API keys and certificates of a profile without an address are
 // not used.
 func (t Temporal) At(address string, p *auth.Pass, id string, whereFrom func() string) Temporal {
 	if t.Explicit {

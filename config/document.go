@@ -155,12 +155,12 @@ func path(text string) (parts []string, value string, ok bool) {
 func (d *document) problems(found spec.Problems) spec.Problems {
 	problems := slices.Concat(d.wrong, found)
 	for i, p := range problems {
-		switch position := d.locate(p.Key); {
+		switch place := d.locate(p.Key); {
 		case p.File != "":
 		case p.Line > 0: // a reader saw it, and it reads the file only
 			problems[i].File = d.at[""].source
 		default:
-			problems[i].File, problems[i].Line = position.source, position.line
+			problems[i].File, problems[i].Line = place.source, place.line
 		}
 	}
 	slices.SortStableFunc(problems, func(a, b spec.Problem) int {

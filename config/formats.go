@@ -44,7 +44,7 @@ func readTOML(text []byte) (object map[string]any, offsets map[string]int, wrong
 var goWords = lazyregexp.New(`^toml: |strconv\.[A-Za-z]+: parsing `)
 
 // tomlPlaces returns the lines of the keys of a TOML document, which the library does not return with the values, and
-// the keys that are given twice. all is false if there are too many values.
+// the keys that are given twice. complete is false if there are too many values.
 func tomlPlaces(text []byte) (offsets map[string]int, duplicates spec.Problems, complete bool) {
 	parser, lines := unstable.Parser{}, linesOf(text)
 	parser.Reset(text)
@@ -81,9 +81,9 @@ func tomlPlaces(text []byte) (offsets map[string]int, duplicates spec.Problems, 
 				note(fmt.Sprintf("%s[%d]", key, i), item)
 				value(fmt.Sprintf("%s[%d]", key, i), item, depth+1)
 			case item.Kind == unstable.KeyValue:
-				path := dotted(key, item.Key())
-				given(path, item.Key())
-				value(path, item.Value(), depth+1)
+				fullKey := dotted(key, item.Key())
+				given(fullKey, item.Key())
+				value(fullKey, item.Value(), depth+1)
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/steward/task"
 )
 
-// LoadTask reads a task from a Markdown, YAML, TOML or JSON file, by its extension. With "-" it reads from in, and
+// LoadTask reads a task from a Markdown, YAML, TOML or JSON file, by its extension. With "-" it reads from reader, and
 // the first line decides the format. In a Markdown file the front matter has the task's keys, and the rest is its
 // body. The first heading is the title if no key sets one. The error has all problems at once, as spec.Problems with
 // file and line.

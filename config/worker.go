@@ -131,9 +131,9 @@ func length(want string, field func(*Worker) *time.Duration) func(*Worker, strin
 func LoadWorker(flags map[string]string) (Worker, error) {
 	w := DefaultWorker()
 	var wrong []string
-	settings := map[string]bool{}
+	known := map[string]bool{}
 	for _, s := range WorkerSettings {
-		settings[s.Env()] = true
+		known[s.Env()] = true
 		source, text := s.Env(), strings.TrimSpace(os.Getenv(s.Env()))
 		if flag, given := flags[s.Flag]; given {
 			source, text = "--"+s.Flag, strings.TrimSpace(flag)
@@ -146,7 +146,7 @@ func LoadWorker(flags map[string]string) (Worker, error) {
 	}
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, workerEnvPrefix+"_") && !settings[name] {
+		if strings.HasPrefix(name, workerEnvPrefix+"_") && !known[name] {
 			wrong = append(wrong, name+" is not a setting of a worker")
 		}
 	}

@@ -58,7 +58,7 @@ func toMeter(p agents.Program, budget map[loop.Resource]metric.Decimal) loop.Res
 	return ""
 }
 
-// direction returns how the programs of an agent reach pawl's meter. If they do not, why is the reason: the rest of a
+// direction returns how the programs of an agent reach pawl's meter. If they do not, reason is the rest of a
 // sentence that begins with the agent's name. The meter of a call has one provider, and so serves one program.
 func direction(ws *workspace.Workspace, programs []agents.Program, agent spec.Agent, env []string) (r agents.Route, reason string) {
 	switch {
@@ -224,14 +224,14 @@ func prices(m *workspace.Machine) (usage.Prices, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return usage.Listed(), nil
 	}
-	var prices usage.Prices
+	var configured usage.Prices
 	if err == nil {
-		prices, err = usage.ParsePrices(text)
+		configured, err = usage.ParsePrices(text)
 	}
 	if err != nil {
 		return nil, workspace.Refuse(fault.New(fault.PreconditionFailed, "the prices in %s can't be read: %v", path, err).Advise("Correct the file, or remove it: the list prices count then."))
 	}
-	return append(prices, usage.Listed()...), nil
+	return append(configured, usage.Listed()...), nil
 }
 
 // counted is what the meter has recorded for a step, in all its attempts, including lost ones.
@@ -256,10 +256,10 @@ func (m *counted) refusal() *result.Refusal {
 }
 
 // merged returns the refusal in the stream, or the provider's own answer, if the meter has it.
-func (m *counted) merged(reported *result.Refusal) *result.Refusal {
+func (m *counted) merged(byAgent *result.Refusal) *result.Refusal {
 	r := m.refusal()
-	if r == nil || reported != nil && reported.Class == r.Class && r.Until.IsZero() {
-		return reported
+	if r == nil || byAgent != nil && byAgent.Class == r.Class && r.Until.IsZero() {
+		return byAgent
 	}
 	return r
 }
@@ -313,18 +313,18 @@ func (m *counted) slack() int64 { return max(5000, m.total.Tokens()/20) }
 // in returns the usage: the meter's count if it covers everything that the stream reports, else the stream's. The
 // cost is the meter's if it knows the price of every model. The tool calls are the larger of both numbers: the stream
 // lacks those of nested agents, and the meter lacks those that a program makes by itself.
-func (m *counted) in(reported loop.Usage) loop.Usage {
-	u := reported
-	u.ToolCalls = max(reported.ToolCalls, m.total.Tools)
+func (m *counted) in(byAgent loop.Usage) loop.Usage {
+	u := byAgent
+	u.ToolCalls = max(byAgent.ToolCalls, m.total.Tools)
 	cost := adapter.Dollars(m.total.Nano)
-	if m.total.Calls == 0 || m.total.Tokens()+m.slack() < reported.InputTokens+reported.OutputTokens { // it has not counted everything
-		if cost.Cmp(reported.CostUSD) > 0 {
+	if m.total.Calls == 0 || m.total.Tokens()+m.slack() < byAgent.InputTokens+byAgent.OutputTokens { // it has not counted everything
+		if cost.Cmp(byAgent.CostUSD) > 0 {
 			u.CostUSD = cost
 		}
 		return u
 	}
 	u.InputTokens, u.OutputTokens = m.total.Input, m.total.Output
-	if len(m.total.Unknown) == 0 || cost.Cmp(reported.CostUSD) > 0 {
+	if len(m.total.Unknown) == 0 || cost.Cmp(byAgent.CostUSD) > 0 {
 		u.CostUSD = cost
 	}
 	return u
@@ -332,22 +332,22 @@ func (m *counted) in(reported loop.Usage) loop.Usage {
 
 // warnings returns what people should know about a call, given the stream's totals. ended means that the program itself
 // reported its end, so that its numbers are final.
-func (m *counted) warnings(reported loop.Usage, ended bool) (names []string) {
+func (m *counted) warnings(byAgent loop.Usage, ended bool) (warnings []string) {
 	t := m.total
-	said := reported.InputTokens + reported.OutputTokens
+	said := byAgent.InputTokens + byAgent.OutputTokens
 	switch {
 	case t.Calls == 0 && said > 0:
-		names = append(names, "none of the agent's requests to its model went through pawl's meter: the usage that its own stream reports counts")
+		warnings = append(warnings, "none of the agent's requests to its model went through pawl's meter: the usage that its own stream reports counts")
 	case ended && said-t.Tokens() > m.slack():
-		names = append(names, fmt.Sprintf("the agent's own stream reports %d tokens, but pawl's meter counted %d: not all of its requests went through the meter, so the stream's figure counts", said, t.Tokens()))
+		warnings = append(warnings, fmt.Sprintf("the agent's own stream reports %d tokens, but pawl's meter counted %d: not all of its requests went through the meter, so the stream's figure counts", said, t.Tokens()))
 	case ended && t.Tokens()-said > m.slack():
-		names = append(names, fmt.Sprintf("the agent's own stream reports %d tokens, but pawl's meter counted %d; the meter's figure counts", said, t.Tokens()))
+		warnings = append(warnings, fmt.Sprintf("the agent's own stream reports %d tokens, but pawl's meter counted %d; the meter's figure counts", said, t.Tokens()))
 	}
 	if t.Guessed > 0 {
-		names = append(names, fmt.Sprintf("%d of its model's answers came without a number of tokens, so pawl estimates it from their length", t.Guessed))
+		warnings = append(warnings, fmt.Sprintf("%d of its model's answers came without a number of tokens, so pawl estimates it from their length", t.Guessed))
 	}
-	if len(t.Unknown) > 0 && reported.CostUSD.IsZero() {
-		names = append(names, "pawl knows no price of the model "+metric.Description(strings.Join(t.Unknown, ", "))+", so that its cost is not estimated: add it to "+pricesFile+" in $PAWL_HOME")
+	if len(t.Unknown) > 0 && byAgent.CostUSD.IsZero() {
+		warnings = append(warnings, "pawl knows no price of the model "+metric.Description(strings.Join(t.Unknown, ", "))+", so that its cost is not estimated: add it to "+pricesFile+" in $PAWL_HOME")
 	}
-	return names
+	return warnings
 }

@@ -205,9 +205,9 @@ func ExchangeFor(ws *workspace.Workspace, key api.Key, prompt string, c *supervi
 	return e, nil
 }
 
-// Instruct completes the command of an agent: its program, arguments and environment, with the texts of told. named
+// Instruct completes the command of an agent: its program, arguments and environment, with further variables. named
 // are the agents that the spec says that a command starts.
-func (e *Exchange) Instruct(adapter adapter.Adapter, call adapter.Call, c *supervisor.Command, named []string, tell func(loop.Usage, string), facts ...string) (err error) {
+func (e *Exchange) Instruct(adapter adapter.Adapter, call adapter.Call, c *supervisor.Command, named []string, tell func(loop.Usage, string), variables ...string) (err error) {
 	call.Session, call.Dir = uuid.NewString(), e.Dir
 	if call.Self, err = os.Executable(); err != nil {
 		return fmt.Errorf("looking for pawl's own program: %w", err)
@@ -215,7 +215,7 @@ func (e *Exchange) Instruct(adapter adapter.Adapter, call adapter.Call, c *super
 	agent := call.Agent
 	programs := agent.Programs(named)
 	e.programs = programs
-	c.Env = workspace.Later(slices.Concat(agentEnvironment(c.Env, programs, agent), adapter.Env(call), facts, []string{
+	c.Env = workspace.Later(slices.Concat(agentEnvironment(c.Env, programs, agent), adapter.Env(call), variables, []string{
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + filepath.Join(e.Dir, resultName),
 	}))
 	e.models = result.Endpoints(c.Env)

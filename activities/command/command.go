@@ -227,9 +227,9 @@ func (s *steps) leave(id string, r *Running) {
 
 func (s *steps) endAll(ref string) {
 	s.mu.Lock()
-	steps := maps.Clone(s.running)
+	running := maps.Clone(s.running)
 	s.mu.Unlock()
-	for id, r := range steps {
+	for id, r := range running {
 		if strings.HasPrefix(id, ref+"/") {
 			s.end(id, r)
 		}

@@ -20,7 +20,7 @@ import (
 const maxLeftovers = 100
 
 // leftovers returns the paths that commands have left in a tree: git does not ignore them, setup did not make them,
-// and they are not in before. They enter history, so names that look like a secret are left out.
+// and they are not in earlier. They enter history, so names that look like a secret are left out.
 func leftovers(ctx context.Context, t *workspace.Tree, head string, earlier []string) ([]string, error) {
 	names, err := t.Leftovers(ctx, head)
 	names = slices.DeleteFunc(names, func(name string) bool {
@@ -37,7 +37,7 @@ func (w *Work) leftUnchanged(ctx context.Context) ([]string, error) {
 	return leftovers(ctx, w.Workspace.Judge, w.In.Head, nil)
 }
 
-// leftBefore returns the agent's own new files on the desk, as they were when the step began. own are the files that
+// leftBefore returns the agent's own new files on the desk, as they were when the step began. ours are the files that
 // an earlier attempt of the step left there.
 func (w *Work) leftBefore(ctx context.Context) (earlier, ours []string, err error) {
 	if err := os.MkdirAll(dirfd.At(w.Dir), 0o700); err != nil {

@@ -240,7 +240,7 @@ func (w *Work) check(ctx context.Context, input api.Check) (out api.Checked, err
 	return out, err
 }
 
-// checkable prepares the check, unless the desk violates a policy as it is. before are the agent's own new files.
+// checkable prepares the check, unless the desk violates a policy as it is. earlier are the agent's own new files.
 func (w *Work) checkable(ctx context.Context, input api.Check) (earlier []string, violates bool, err error) {
 	earlier, ours, err := w.leftBefore(ctx)
 	if err != nil {
@@ -289,13 +289,13 @@ func (w *Work) Guard(ctx context.Context, input api.Guard) (api.Outcome, error) 
 	return out, err
 }
 
-// gone says which tests passed on the unchanged code, whose log is known, and are no longer there. It
+// gone says which tests passed on the unchanged code, whose log is given, and are no longer there. It
 // decides nothing: a test may be renamed. If another host has the log, nothing is known.
-func (w *Work) gone(out *api.Outcome, earlier string, report testreport.Report) error {
-	if earlier == "" || !out.OK() {
+func (w *Work) gone(out *api.Outcome, log string, report testreport.Report) error {
+	if log == "" || !out.OK() {
 		return nil
 	}
-	printed, err := outputsOf(earlier)
+	printed, err := outputsOf(log)
 	if err != nil {
 		return fmt.Errorf("reading what the guard printed on the unchanged code: %w", err)
 	}
@@ -370,11 +370,11 @@ func failing(r testreport.Report) *api.Failing {
 }
 
 // fewer returns a text if fewer tests pass than before, else "".
-func fewer(pass, actual int) string {
-	if pass >= actual {
+func fewer(pass, expected int) string {
+	if pass >= expected {
 		return ""
 	}
-	return fmt.Sprintf("it exits 0, but fewer tests pass than on the unchanged code: %d instead of %d", pass, actual)
+	return fmt.Sprintf("it exits 0, but fewer tests pass than on the unchanged code: %d instead of %d", pass, expected)
 }
 
 // intact makes a command that passed fail if it left tracked files of the commit changed. What it passed is not what is

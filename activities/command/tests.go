@@ -79,10 +79,10 @@ func readTests(out *api.Outcome, input api.Test, dir string) (*loop.Tests, error
 		Failing: change.Failing, New: change.New, Fixed: change.Fixed, Worse: change.Worse && input.Before != "",
 	}
 	if ok { // if the report is missing, its host is gone, and all failures count
-		start := testreport.Compare(unchanged, report)
-		tests.Known = start.Short(maxTests).Still
-		tests.Progress = len(start.Fixed) > 0 || report.Passed > unchanged.Passed
-		tests.Excused = !out.OK() && report.Failed > 0 && report.Failed == len(start.Still) && report.Passed >= unchanged.Passed &&
+		change := testreport.Compare(unchanged, report)
+		tests.Known = change.Short(maxTests).Still
+		tests.Progress = len(change.Fixed) > 0 || report.Passed > unchanged.Passed
+		tests.Excused = !out.OK() && report.Failed > 0 && report.Failed == len(change.Still) && report.Passed >= unchanged.Passed &&
 			!report.Partial && (unchanged.Broken || !report.Broken)
 	}
 	if !out.OK() && report.Passed+report.Failed+report.Skipped == 0 {
@@ -113,7 +113,7 @@ func firstLine(outputs [][]byte) string {
 	return ""
 }
 
-// reportOf returns the report of a run by its log; there is false if there is none.
+// reportOf returns the report of a run by its log; ok is false if there is none.
 func reportOf(log string) (r testreport.Report, ok bool, err error) {
 	if log == "" {
 		return r, false, nil

@@ -103,11 +103,11 @@ func (a *Committer) Commit(ctx context.Context, input api.Commit) (api.Committed
 
 // JudgeChange judges the difference between desk and head, without leftovers, by the contract's policies. shape is how
 // far the change reaches; verdict has the new files that a person has to approve.
-func JudgeChange(ctx context.Context, ws *workspace.Workspace, parent, head string, leftovers []string) (out api.Committed, shape metric.Shape, verdict rules.Verdict, err error) {
+func JudgeChange(ctx context.Context, ws *workspace.Workspace, ledger, head string, leftovers []string) (out api.Committed, shape metric.Shape, verdict rules.Verdict, err error) {
 	if st, err := os.Lstat(dirfd.At(ws.Desk.Dir)); err != nil || !st.IsDir() {
 		return api.Committed{Violations: []api.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, shape, verdict, nil
 	}
-	contract, err := ws.Book.Contract(ctx, parent)
+	contract, err := ws.Book.Contract(ctx, ledger)
 	if err != nil {
 		return out, shape, verdict, err
 	}
@@ -135,7 +135,7 @@ func JudgeChange(ctx context.Context, ws *workspace.Workspace, parent, head stri
 		return out, shape, verdict, nil
 	}
 	shape = metric.ShapeOf(paths, scan.hunks)
-	if err := radius(ctx, ws, parent, head, terms.Rules(), paths, &out, &judged); err != nil {
+	if err := radius(ctx, ws, ledger, head, terms.Rules(), paths, &out, &judged); err != nil {
 		return api.Committed{}, shape, verdict, fmt.Errorf("working out how far the change reaches: %w", err)
 	}
 	if err := own(ctx, ws, contract, judged.Files); err != nil {
@@ -296,8 +296,8 @@ func (r *scan) hunk(l git.DiffLine) {
 
 // radius adds how far the loop reaches with this change, if a rule asks: all paths that it ever touched, counted from its
 // branch once the capped list in the state is full. Other people's changes to a moved base do not count.
-func radius(ctx context.Context, ws *workspace.Workspace, parent, head string, rules spec.Policy, paths []string, out *api.Committed, judged *rules.Change) error {
-	page, err := ws.Book.Read(ctx, parent)
+func radius(ctx context.Context, ws *workspace.Workspace, ledger, head string, rules spec.Policy, paths []string, out *api.Committed, judged *rules.Change) error {
+	page, err := ws.Book.Read(ctx, ledger)
 	if err != nil {
 		return err
 	}

@@ -50,14 +50,14 @@ func (a *Opener) Reachable(ctx context.Context, input api.Place) (api.Placed, er
 	if err != nil {
 		return api.Placed{}, fmt.Errorf("opening the store: %w", err)
 	}
-	commit, start, err := reached(ctx, store, input)
+	commit, events, err := reached(ctx, store, input)
 	if err != nil {
 		return api.Placed{}, workspace.Refusal(record.PlainFault(userrepo.Unreached(input.URL, err)))
 	}
-	if commit != input.Ledger && start == nil {
+	if commit != input.Ledger && events == nil {
 		return api.Placed{Why: fmt.Sprintf("the host %s is gone, and what it recorded last (%s) is not in %s", input.Host, input.Ledger, input.URL)}, nil
 	}
-	return api.Placed{Gone: true, Why: fmt.Sprintf("the host %s asked for no work for %s", input.Host, watch), Ledger: commit, Since: start}, nil
+	return api.Placed{Gone: true, Why: fmt.Sprintf("the host %s asked for no work for %s", input.Host, watch), Ledger: commit, Since: events}, nil
 }
 
 // A host that is alive asks for work at least once in this time, however busy it is: its polls for workflow tasks,
@@ -113,10 +113,10 @@ func (a *Opener) lastPoll(ctx context.Context, host string) (last time.Time, err
 	return last, nil
 }
 
-// reached returns where a loop's ledger is in the repository. since are the events of the ledger after in.Ledger,
+// reached returns where a loop's ledger is in the repository. events are those of the ledger after input.Ledger,
 // which the host was sent: the host may have died before it could report them. If the repository does not even have
-// in.Ledger, since is nil and at differs from in.Ledger.
-func reached(ctx context.Context, store *store.Store, input api.Place) (commit string, start []loop.Event, err error) {
+// input.Ledger, events is nil and commit differs from input.Ledger.
+func reached(ctx context.Context, store *store.Store, input api.Place) (commit string, events []loop.Event, err error) {
 	ref := "refs/pawl-ledger/" + strings.TrimPrefix(input.Branch, "pawl/")
 	repo, err := workspace.Find(ctx, spec.Repo{URL: input.URL})
 	if err != nil {
@@ -130,13 +130,13 @@ func reached(ctx context.Context, store *store.Store, input api.Place) (commit s
 	if commit, err = userrepo.FetchLedger(ctx, store, repo, ref); err != nil {
 		return "", nil, err
 	}
-	if start, err = ledger.Since(ctx, store, commit, input.Ledger); err != nil {
-		return commit, nil, nil // the ledger is behind in.Ledger, or does not descend from it
+	if events, err = ledger.Since(ctx, store, commit, input.Ledger); err != nil {
+		return commit, nil, nil // the ledger is behind input.Ledger, or does not descend from it
 	}
-	if len(start) > len(input.Sent) || !slices.EqualFunc(start, input.Sent[:len(start)], same) {
+	if len(events) > len(input.Sent) || !slices.EqualFunc(events, input.Sent[:len(events)], same) {
 		return commit, nil, fault.New(fault.LedgerAhead, "the ledger in %s is at %s, where another run has taken it", input.URL, commit)
 	}
-	return commit, append([]loop.Event{}, start...), nil
+	return commit, append([]loop.Event{}, events...), nil
 }
 
 // same reports whether two events are the same. The ledger may have completed one of them.

@@ -293,7 +293,7 @@ func (c *readinessCheck) checkAgent(ctx context.Context, name string, a spec.Age
 		}
 		return nil
 	}
-	earlier, ok := agents.Lookup(filepath.Base(name))
+	program, ok := agents.Lookup(filepath.Base(name))
 	if !ok || name == agents.Command {
 		outside, err := hidden(ctx, c.ws, env, c.ws.Sandbox.Agents, []string{name}, a.Command.Args()...)
 		if len(outside) > 0 {
@@ -305,8 +305,8 @@ func (c *readinessCheck) checkAgent(ctx context.Context, name string, a spec.Age
 		return nil
 	}
 
-	w := c.work("version of " + earlier.Name)
-	w.Agents = []string{earlier.Name}
+	w := c.work("version of " + program.Name)
+	w.Agents = []string{program.Name}
 	outcome, err := beside(ctx, w, env, path, "--version")
 	if err != nil || outcome.OK() || ctx.Err() != nil {
 		return err

@@ -28,7 +28,7 @@ import (
 )
 
 // resume continues a loop whose run is lost (because of another engine or another host) in this run, from the ledger
-// commit in.Ledger. That must be the head of the ledger on this host, or, if this host does not have it, in the
+// commit input.Ledger. That must be the head of the ledger on this host, or, if this host does not have it, in the
 // repository. The branch is set back to the head that the ledger has.
 func (a *Opener) resume(ctx context.Context, input api.Open) (api.Opened, error) {
 	a.Registering.Lock()

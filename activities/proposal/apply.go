@@ -108,7 +108,7 @@ func (x *application) from(ctx context.Context, target string) (string, error) {
 	return d.Hash, err
 }
 
-// apply applies the proposal as in says, or finds that this was done. It records nothing.
+// apply applies the proposal as input says, or finds that this was done. It records nothing.
 func apply(ctx context.Context, ws *workspace.Workspace, head string, s loop.State, input api.Apply) (api.Applied, error) {
 	if err := rules.MayApply(s.Proposal, input.Hash); err != nil {
 		return api.Applied{}, err
@@ -374,10 +374,10 @@ func (x *application) checkScope(ctx context.Context, tip, tree string) error {
 }
 
 // paths returns the paths that differ between two commits.
-func (x *application) paths(ctx context.Context, source, target string) (paths []string, err error) {
-	files, err := x.Objects.Changes(ctx, source, target)
+func (x *application) paths(ctx context.Context, base, target string) (paths []string, err error) {
+	files, err := x.Objects.Changes(ctx, base, target)
 	if err != nil {
-		return nil, fmt.Errorf("comparing %s with %s: %w", source, target, err)
+		return nil, fmt.Errorf("comparing %s with %s: %w", base, target, err)
 	}
 	for _, f := range files {
 		paths = append(paths, f.Path)
@@ -424,13 +424,13 @@ func (x *application) propose(ctx context.Context, tip, tree string) (*loop.Prop
 	if err != nil {
 		return nil, err
 	}
-	source := x.proposal.Head
-	if c, err := x.Objects.ReadCommit(ctx, commit); err == nil && len(c.Parents) == 2 && c.Parents[0] == source { // an earlier attempt was cut off
-		if source = commit; c.Parents[1] == tip && c.Tree == tree {
+	expected := x.proposal.Head
+	if c, err := x.Objects.ReadCommit(ctx, commit); err == nil && len(c.Parents) == 2 && c.Parents[0] == expected { // an earlier attempt was cut off
+		if expected = commit; c.Parents[1] == tip && c.Tree == tree {
 			head = commit
 		}
 	}
-	if err := x.Objects.SetRef(ctx, x.Branch, head, source); err != nil {
+	if err := x.Objects.SetRef(ctx, x.Branch, head, expected); err != nil {
 		return nil, record.Fenced(ctx, x.Workspace, err, "moving the loop's branch")
 	}
 	crashpoint.At("apply.renewed")

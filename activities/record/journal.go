@@ -215,13 +215,13 @@ func write(ctx context.Context, ws *workspace.Workspace, input api.Entry, tx sto
 }
 
 // Transact makes the ledger's next entry durable, together with the rest of tx. It skips events that the ledger
-// already has. left is the entry with the events that still had to be appended; at is the ledger's head afterwards.
+// already has. left is the entry with the events that still had to be appended; commit is the ledger's head afterwards.
 func Transact(ctx context.Context, ws *workspace.Workspace, input api.Entry, tx store.Tx, entry func(left api.Entry, code string) (store.Entry, error)) (left api.Entry, commit string, err error) {
 	left = input
 	tx.Entry = func(code string) (store.Entry, error) { return entry(left, code) }
 	done, err := ws.Objects.Transact(ctx, tx)
-	if seq, commit := appended(ctx, ws, input, err); seq > 0 {
-		left.Ledger, left.Events = commit, input.Events[seq:]
+	if count, commit := appended(ctx, ws, input, err); count > 0 {
+		left.Ledger, left.Events = commit, input.Events[count:]
 		if len(left.Events) == 0 && tx.Revert == nil {
 			return left, commit, nil
 		}
@@ -235,7 +235,7 @@ func Transact(ctx context.Context, ws *workspace.Workspace, input api.Entry, tx 
 
 // appended returns how many of the events the ledger already has, and its head. A step appends some of them first,
 // and can't report that if it is cancelled. It returns zero if the ledger is ahead by anything else.
-func appended(ctx context.Context, ws *workspace.Workspace, input api.Entry, err error) (seq int, commit string) {
+func appended(ctx context.Context, ws *workspace.Workspace, input api.Entry, err error) (count int, commit string) {
 	var elsewhere *store.Fenced
 	if !errors.As(err, &elsewhere) || elsewhere.Ref != ws.Ledger || elsewhere.Have == "" {
 		return 0, ""
@@ -300,7 +300,7 @@ func Propose(ctx context.Context, ws *workspace.Workspace, base, head string, re
 	return proposal, nil
 }
 
-// ProposalOf returns the diff between two commits as a proposal. anew: the loop did not start from this base.
+// ProposalOf returns the diff between two commits as a proposal. renewed: the loop did not start from this base.
 func ProposalOf(ctx context.Context, ws *workspace.Workspace, base, head string, renewed bool) (*loop.Proposal, error) {
 	p := loop.Proposal{Base: base, Head: head, State: rules.Open, Anew: renewed}
 	d, err := ws.Objects.Proposal(ctx, p.Preface(), base, head)

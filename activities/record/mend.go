@@ -44,7 +44,7 @@ func (a *Mender) Mend(ctx context.Context, r hostrecord.Record, deep bool) (stri
 }
 
 // mendStore is Mend for a caller that knows where refs were, or what is damaged.
-func (a *Mender) mendStore(ctx context.Context, r hostrecord.Record, message string, deep bool, heads map[string]string) (string, error) {
+func (a *Mender) mendStore(ctx context.Context, r hostrecord.Record, damage string, deep bool, heads map[string]string) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	records, err := sharing(a.Machine, r)
@@ -64,12 +64,12 @@ func (a *Mender) mendStore(ctx context.Context, r hostrecord.Record, message str
 	if err != nil {
 		return "", fmt.Errorf("opening the store: %w", err)
 	}
-	if message == "" {
-		if message, err = damageOf(ctx, s, r, places, deep); err != nil || message == "" {
+	if damage == "" {
+		if damage, err = damageOf(ctx, s, r, places, deep); err != nil || damage == "" {
 			return "", err
 		}
 	}
-	a.Logger.Error("a store is damaged", "loop", r.Loop, "what", message)
+	a.Logger.Error("a store is damaged", "loop", r.Loop, "what", damage)
 	m, err := s.Mend(ctx, heads, places, func(ctx context.Context, fresh *store.Store) error {
 		repo, err := workspace.RepositoryOf(r)
 		if err != nil {
@@ -79,15 +79,15 @@ func (a *Mender) mendStore(ctx context.Context, r hostrecord.Record, message str
 		return userrepo.FetchAs(ctx, fresh, repo, names)
 	})
 	if err != nil {
-		return message, err
+		return damage, err
 	}
 	for _, record := range records {
 		if err := rejoin(ctx, s, record); err != nil {
-			return message, err
+			return damage, err
 		}
 	}
-	a.Logger.Warn("a store was damaged and is mended", "loop", r.Loop, "what", message, "lost", m.Lost, "older", m.Older, "aside", m.Aside)
-	text := message + "; it is mended"
+	a.Logger.Warn("a store was damaged and is mended", "loop", r.Loop, "what", damage, "lost", m.Lost, "older", m.Older, "aside", m.Aside)
+	text := damage + "; it is mended"
 	if len(m.Lost) > 0 {
 		text += ", without " + strings.Join(m.Lost, ", ")
 	}
@@ -99,7 +99,7 @@ func (a *Mender) mendStore(ctx context.Context, r hostrecord.Record, message str
 			repairlog.Note(a.Home.Loop(record.Ref), text)
 		}
 	}
-	return message, nil
+	return damage, nil
 }
 
 // damageOf describes the damage of a store that a loop needs.
@@ -178,11 +178,11 @@ func ofStore(ws *workspace.Workspace) {
 
 // noted returns where the refs of a loop were, as far as that is known.
 func noted(h home.Home, r hostrecord.Record) map[string]string {
-	noted := hostrecord.Noted(h, r.Ref)
-	maps.DeleteFunc(noted, func(ref, hash string) bool {
+	heads := hostrecord.Noted(h, r.Ref)
+	maps.DeleteFunc(heads, func(ref, hash string) bool {
 		return !git.IsHash(hash) || ref != r.Ledger && ref != r.Branch || ref == ""
 	})
-	return noted
+	return heads
 }
 
 // MendAfter repairs the store if an error may come from a damaged one, and reports whether it did.

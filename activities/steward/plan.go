@@ -188,7 +188,7 @@ func governing(c charter.Charter, files []store.TreeEntry) (among []store.TreeEn
 }
 
 // text returns PLAN.md and who made it: the task, or the planner. It returns nil if there is no plan.
-func (p *planning) text(ctx context.Context, governance []prompt.Text) (text []byte, author string, err error) {
+func (p *planning) text(ctx context.Context, governance []prompt.Text) (text []byte, maker string, err error) {
 	if p.in.Again != "" {
 		return p.again(ctx)
 	}
@@ -196,8 +196,8 @@ func (p *planning) text(ctx context.Context, governance []prompt.Text) (text []b
 		text, err = task.RenderPlan(p.task)
 		return text, "task", err
 	}
-	planner, mustAsk := p.in.Charter.Planner()
-	if !mustAsk {
+	planner, hasPlanner := p.in.Charter.Planner()
+	if !hasPlanner {
 		p.out.Problems = append(p.out.Problems, "the task brings no steps, and the steward has no planner: give the task a plan or a spec, or set agent.roles.planner")
 		return nil, "", nil
 	}

@@ -82,15 +82,15 @@ type validation struct {
 	state steward.State
 }
 
-func (v *validation) found(name, message, theirs, ours, text string, args ...any) {
-	v.out.Drift = append(v.out.Drift, task.Drift{Name: name, What: message, Text: fmt.Sprintf(text, args...), Theirs: theirs, Ours: ours})
+func (v *validation) found(name, subject, theirs, ours, text string, args ...any) {
+	v.out.Drift = append(v.out.Drift, task.Drift{Name: name, What: subject, Text: fmt.Sprintf(text, args...), Theirs: theirs, Ours: ours})
 }
 
 // well records that there is no such difference, if there was one. Every check that can compare calls it or found.
-func (v *validation) well(name, message, text string, args ...any) {
-	matches := func(d task.Drift) bool { return d.Name == name && d.What == message }
+func (v *validation) well(name, subject, text string, args ...any) {
+	matches := func(d task.Drift) bool { return d.Name == name && d.What == subject }
 	if slices.ContainsFunc(v.state.Drift, matches) || slices.ContainsFunc(v.state.Accepted, matches) {
-		v.out.Well = append(v.out.Well, task.Drift{Name: name, What: message, Text: fmt.Sprintf(text, args...)})
+		v.out.Well = append(v.out.Well, task.Drift{Name: name, What: subject, Text: fmt.Sprintf(text, args...)})
 	}
 }
 
@@ -114,16 +114,16 @@ func (v *validation) ledger(ctx context.Context) error {
 		return err
 	}
 	v.well(task.DriftLedger, ws.Ledger, "%s in pawl's store is again where the steward left it", ws.Ledger)
-	text := ws.Ledger + " in " + ws.Repo
+	subject := ws.Ledger + " in " + ws.Repo
 	commit, change, err := ws.LedgerInRepository(ctx, head)
 	if err != nil { // nobody can compare it, and a push says why
 		return ctx.Err()
 	}
 	if change == "" {
-		v.well(task.DriftLedger, text, "%s in %s is as pawl has pushed it again", ws.Ledger, ws.Repo)
+		v.well(task.DriftLedger, subject, "%s in %s is as pawl has pushed it again", ws.Ledger, ws.Repo)
 		return nil
 	}
-	v.found(task.DriftLedger, text, commit, head, "%s in %s %s", ws.Ledger, ws.Repo, change)
+	v.found(task.DriftLedger, subject, commit, head, "%s in %s %s", ws.Ledger, ws.Repo, change)
 	v.out.Drift[len(v.out.Drift)-1].Restorable = !ws.Remote
 	return nil
 }

@@ -138,7 +138,7 @@ func Later(env []string) []string {
 	return listed(sandbox.Values(env), func(value string) string { return value })
 }
 
-// listed returns variables with their values as of says, sorted by their names.
+// listed returns variables with their values as describe says, sorted by their names.
 func listed(env map[string]string, describe func(value string) string) (lines []string) {
 	return list.Map(slices.Sorted(maps.Keys(env)), func(name string) string { return name + "=" + describe(env[name]) })
 }

@@ -93,15 +93,15 @@ func (ws *Workspace) RestoreLedger(ctx context.Context, head, seen string) (refu
 	ws.pushes.one.Lock()
 	defer ws.pushes.one.Unlock()
 	err = ws.moveLedger(ctx, head, seen)
-	var refusal *userrepo.Refused
+	var rejected *userrepo.Refused
 	var fenced *store.Fenced
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.As(err, &fenced):
 		return "", nil
-	case errors.As(err, &refusal):
-		found := ws.notTaken(refusal)
+	case errors.As(err, &rejected):
+		found := ws.notTaken(rejected)
 		return found.why + found.said, nil
 	case err != nil:
 		return fmt.Sprintf("pawl can't push to %s: %v", ws.Repo, err), nil

@@ -110,9 +110,9 @@ func (r *Room) look(ctx context.Context) string {
 
 // size returns how many bytes the files changed after a time take, at least what a name and an inode take. deep says that
 // there are files that can't be counted.
-func (r *Room) size(ctx context.Context, next time.Time) (bytes int64, deep bool) {
+func (r *Room) size(ctx context.Context, cutoff time.Time) (bytes int64, deep bool) {
 	bytes = r.unnamed()
-	deep = r.changed(ctx, next, func(info fs.FileInfo) {
+	deep = r.changed(ctx, cutoff, func(info fs.FileInfo) {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok {
 			bytes += max(int64(st.Blocks)*512, fileSize)
 		}
@@ -120,16 +120,16 @@ func (r *Room) size(ctx context.Context, next time.Time) (bytes int64, deep bool
 	return bytes, deep
 }
 
-// changed calls each for every file that was changed after a time, until ctx ends, unless it can't be read. deep says that
+// changed calls visit for every file that was changed after a time, until ctx ends, unless it can't be read. deep says that
 // a folder has a longer path than the system accepts.
-func (r *Room) changed(ctx context.Context, next time.Time, visit func(fs.FileInfo)) (deep bool) {
+func (r *Room) changed(ctx context.Context, cutoff time.Time, visit func(fs.FileInfo)) (deep bool) {
 	for _, dir := range r.dirs {
 		_ = filepath.WalkDir(dirfd.At(dir), func(_ string, d fs.DirEntry, err error) error {
 			deep = deep || errors.Is(err, syscall.ENAMETOOLONG)
 			if err != nil || ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if info, err := d.Info(); err == nil && info.ModTime().After(next) {
+			if info, err := d.Info(); err == nil && info.ModTime().After(cutoff) {
 				visit(info)
 			}
 			return nil

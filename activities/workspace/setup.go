@@ -44,7 +44,7 @@ func (ws *Workspace) setupDir(t *Tree) string {
 }
 
 // setupDue compares the lockfiles of the commit with those of the tree's setup. If one differs, setup fetched
-// dependencies for another commit, so the tree is removed and made again; why names that lockfile.
+// dependencies for another commit, so the tree is removed and made again; reason names that lockfile.
 func (ws *Workspace) setupDue(ctx context.Context, t *Tree, commit string) (pending setUp, reason string, err error) {
 	if ws.Setup == "" {
 		return pending, "", nil

@@ -139,7 +139,7 @@ func (ws *Workspace) link(t *Tree) error {
 	return os.Symlink(target, dirfd.At(link))
 }
 
-// Alike records that commit has the same tree as other, to which it was reverted.
+// Alike records that commit has the same tree as second, to which it was reverted.
 func (ws *Workspace) Alike(commit, second string) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

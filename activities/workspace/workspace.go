@@ -265,7 +265,7 @@ func (ws *Workspace) IsMended(text string, err error) {
 }
 
 // Workplace returns the folder in which a command of the user's own runs: the repository, if it is on this host and still
-// the one with which the loop began, else $PAWL_HOME. The caller calls leave once the command has ended.
+// the one with which the loop began, else $PAWL_HOME. The caller calls release once the command has ended.
 func (m *Machine) Workplace(ref string) (dir string, release func()) {
 	if r, err := hostrecord.Read(m.Home, ref); ref != "" && err == nil && !r.Remote {
 		if f, err := r.Hold(); err == nil {

@@ -112,7 +112,7 @@ func (a *app) sayWhatFollows(ctx context.Context, s *session, sent client.Sent, 
 		return
 	}
 	id := shell.Quote(sent.Loop)
-	isApproved := func(approved string) bool { return strings.HasPrefix(approved, strings.ToLower(hash)) }
+	isApproved := func(hashOfIt string) bool { return strings.HasPrefix(hashOfIt, strings.ToLower(hash)) }
 	if sent.Proposal != nil {
 		a.say("your repository has not changed: `pawl apply %s` brings the change to it", id)
 		return

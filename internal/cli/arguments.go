@@ -12,7 +12,7 @@ import (
 	"pawl/internal/lib/shell"
 )
 
-// arguments checks how many arguments a command gets: at least from, and at most to unless to is negative. The error
+// arguments checks how many arguments a command gets: at least minimum, and at most maximum unless that is negative. The error
 // shows the whole command line, in place of the library's counts of "arg(s)".
 func arguments(minimum, maximum int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

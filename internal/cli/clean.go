@@ -396,11 +396,11 @@ func cleanTable(c Cleaned) string {
 	var total int64
 	for _, r := range c.Items {
 		total += r.Bytes
-		size := fmt.Sprintf("%8s", megabytes(r.Bytes))
+		amount := fmt.Sprintf("%8s", megabytes(r.Bytes))
 		if r.at != "" {
-			size = strings.Repeat(" ", 8)
+			amount = strings.Repeat(" ", 8)
 		}
-		lines = append(lines, fmt.Sprintf("%-6s  %s  %s  %s", r.Kind, size, render.Clean(r.Loop), render.Clean(strings.TrimSpace(r.Repo+" "+r.Path))))
+		lines = append(lines, fmt.Sprintf("%-6s  %s  %s  %s", r.Kind, amount, render.Clean(r.Loop), render.Clean(strings.TrimSpace(r.Repo+" "+r.Path))))
 	}
 	for _, k := range c.Kept {
 		lines = append(lines, "stays   "+render.Clean(k.Loop)+": "+k.What+" ("+render.Clean(k.Why)+")")

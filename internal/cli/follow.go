@@ -352,7 +352,7 @@ func (f *follower) chosen(ctx context.Context, line string) error {
 	return nil
 }
 
-// goOn continues after Ctrl-C as if nothing had been typed; why says why, unless the person said so.
+// goOn continues after Ctrl-C as if nothing had been typed; reason says why, unless the person said so.
 func (f *follower) goOn(reason string) {
 	f.choosing = nil
 	f.say("%s%s", render.Around("", render.Clean(reason), "; "), f.prospect())
@@ -469,7 +469,7 @@ func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 	return f.nobody(g, "there is no terminal to ask at")
 }
 
-// nobody leaves a loop that waits for an answer when there is nobody to ask; why says why.
+// nobody leaves a loop that waits for an answer when there is nobody to ask; reason says why.
 func (f *follower) nobody(g loop.Gate, reason string) error {
 	if g.Kind == loop.GateContract || f.terminal() { // the commands that answer it were not shown
 		f.screen.Print(f.screen.Style().Gate(f.id, g, f.budget(), f.deps.Now()))

@@ -74,8 +74,8 @@ func (f *follower) catchUp(ctx context.Context) {
 }
 
 func (f *follower) report(ctx context.Context, e client.Ending) error {
-	if proposed := e.Result.Proposal; proposed != nil { // people may have said something about it since
-		if p, ok, hasEnded, err := f.s.Proposed(ctx, f.id); err == nil && ok && hasEnded && p.Hash == proposed.Hash {
+	if proposal := e.Result.Proposal; proposal != nil { // people may have said something about it since
+		if p, ok, hasEnded, err := f.s.Proposed(ctx, f.id); err == nil && ok && hasEnded && p.Hash == proposal.Hash {
 			e.Result.Proposal = &p
 		}
 	}

@@ -26,24 +26,24 @@ import (
 func installed(ctx context.Context, root string) func(string) bool {
 	cache := map[string]bool{}
 	return func(program string) bool {
-		installed, asked := cache[program]
+		isInstalled, asked := cache[program]
 		if asked {
-			return installed
+			return isInstalled
 		}
 		python, module, of := strings.Cut(program, " -m ")
 		if environment, inEnvironment := strings.CutSuffix(python, "/bin/python"); of && inEnvironment {
-			installed = hasModule(filepath.Join(root, environment), module)
+			isInstalled = hasModule(filepath.Join(root, environment), module)
 		} else if of {
 			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			defer cancel()
 			c := exec.CommandContext(ctx, python, "-I", "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)", module)
-			installed = c.Run() == nil
+			isInstalled = c.Run() == nil
 		} else {
 			_, err := exec.LookPath(program)
-			installed = err == nil
+			isInstalled = err == nil
 		}
-		cache[program] = installed
-		return installed
+		cache[program] = isInstalled
+		return isInstalled
 	}
 }
 

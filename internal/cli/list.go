@@ -62,7 +62,7 @@ func (s *session) sayRecorded() {
 	}
 }
 
-// listRows lists the loops and stewards that wanted selects, or prints none if there are none.
+// listRows lists the loops and stewards that wanted selects, or prints ifNone if there are none.
 func (a *app) listRows(ctx context.Context, s *session, wanted func(launch.Row) bool, ifNone string) error {
 	s.sayRecorded()
 	listed, err := s.Listed(ctx)

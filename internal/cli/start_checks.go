@@ -98,7 +98,7 @@ func (a *app) obstacles(ctx context.Context, first firstSpec) (obstacles []rende
 	return obstacles
 }
 
-// refusal returns problems as the reason why nothing is started. more is further advice.
+// refusal returns problems as the reason why nothing is started. further is more advice.
 func refusal(problems []preflight.Problem, further string) error {
 	var texts, do []string
 	for _, p := range problems {

@@ -60,9 +60,9 @@ func (a *app) confirmStop(ctx context.Context, name string, yes bool) error {
 	}
 	var open []steward.Task
 	err := a.visit(ctx, func(s *session) error {
-		found, err := s.Stewarding(ctx, name)
-		if err == nil && !found.State.Status.Ended() {
-			open = list.Filter(found.State.Tasks, func(t steward.Task) bool { return t.Outcome == "" })
+		snapshot, err := s.Stewarding(ctx, name)
+		if err == nil && !snapshot.State.Status.Ended() {
+			open = list.Filter(snapshot.State.Tasks, func(t steward.Task) bool { return t.Outcome == "" })
 		}
 		return nil // the message says what is wrong
 	})

@@ -23,7 +23,7 @@ type progress struct {
 	ended sync.WaitGroup
 }
 
-// progress starts to show the steps of a dry run. what names the activity.
+// progress starts to show the steps of a dry run. activity says what runs.
 func (a *app) progress(activity string, sp spec.Spec, lasting bool) *progress {
 	p := &progress{a: a, what: activity, lasting: lasting, steps: make(chan string), commands: map[string]string{
 		"setup": sp.Setup.Command, "verify": sp.Verify.Command, preflight.VerifyAgain: sp.Verify.Command, "guard": sp.Guard.Command, "canary": sp.Guard.Command, "test": sp.Test.Command, "check": sp.Check.Command,
@@ -42,8 +42,8 @@ func (p *progress) stop() {
 
 // follow shows the steps until stop is called.
 func (p *progress) follow() {
-	interval := time.NewTicker(time.Second)
-	defer interval.Stop()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
 	step, times, started, pace := "", 0, time.Time{}, render.Pace{}
 	for {
 		select {
@@ -58,7 +58,7 @@ func (p *progress) follow() {
 			}
 			step, times, started, pace = next, 1, p.a.deps.Now(), render.Pace{}
 			p.show(step, 0)
-		case <-interval.C:
+		case <-ticker.C:
 			took := p.a.deps.Now().Sub(started)
 			if step == "" || took < time.Second {
 				continue

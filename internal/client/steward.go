@@ -22,17 +22,17 @@ import (
 )
 
 // StewardOptions returns the options with which every steward is started, whoever starts it.
-func StewardOptions(c charter.Charter, author string) sdk.StartWorkflowOptions {
-	o := startOptions(launch.OfSteward(c, author))
+func StewardOptions(c charter.Charter, person string) sdk.StartWorkflowOptions {
+	o := startOptions(launch.OfSteward(c, person))
 	o.WorkflowTaskTimeout = launch.StewardTaskTimeout
 	return o
 }
 
-// StartSteward starts a steward's workflow, anew or from a ledger. by is the person who starts it, for the record.
-func (c *Client) StartSteward(ctx context.Context, ch charter.Charter, author, ledger string) (sdk.WorkflowRun, error) {
+// StartSteward starts a steward's workflow, anew or from a ledger. person is who starts it, for the record.
+func (c *Client) StartSteward(ctx context.Context, ch charter.Charter, person, ledger string) (sdk.WorkflowRun, error) {
 	running := fault.New(fault.LoopAlreadyRunning, "a steward or loop %s is running already", ch.Name).
 		Advise(fmt.Sprintf("Look at it with `pawl steward show %[1]s`, or end it with `pawl steward stop %[1]s`.", ch.Name))
-	return c.start(ctx, StewardOptions(ch, author), kind.Steward, ch, ledger, running)
+	return c.start(ctx, StewardOptions(ch, person), kind.Steward, ch, ledger, running)
 }
 
 // haltReason returns why a steward ends that gets a message, "" if the message does not end it.
@@ -83,9 +83,9 @@ func (c *Client) SendTask(ctx context.Context, name, messageName string, m stewa
 
 // boundTask returns a message that answers a gate, bound to the only open gate of its task. An answer with a hash names
 // what it is for, and the steward knows by that whether it was given before.
-func boundTask(message string, m steward.Message, open []loop.Gate) steward.Message {
+func boundTask(name string, m steward.Message, open []loop.Gate) steward.Message {
 	var task string
-	if m.Gate != "" || m.Hash != "" || !steward.AnswersGates(message) || json.Unmarshal(m.Task, &task) != nil {
+	if m.Gate != "" || m.Hash != "" || !steward.AnswersGates(name) || json.Unmarshal(m.Task, &task) != nil {
 		return m
 	}
 	open = slices.DeleteFunc(slices.Clone(open), func(g loop.Gate) bool { return g.Task != task })
@@ -99,7 +99,7 @@ func boundTask(message string, m steward.Message, open []loop.Gate) steward.Mess
 // many. An error means that no worker answered.
 func (c *Client) Task(ctx context.Context, name, id string) (*steward.Task, error) {
 	t, err := ask[*steward.Task](ctx, c, name, "task", id)
-	if _, missing := errors.AsType[*serviceerror.QueryFailed](err); missing {
+	if _, ok := errors.AsType[*serviceerror.QueryFailed](err); ok {
 		return nil, nil
 	}
 	return t, err

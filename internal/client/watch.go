@@ -35,7 +35,7 @@ type News struct {
 	Live    *api.Live // what the running step has spent and waits for, if there is no other news
 }
 
-// Watch asks a loop for news until ctx ends, at the interval every. It asks for the events first, and for the state
+// Watch asks a loop for news until ctx ends, at that interval. It asks for the events first, and for the state
 // only if there are new events, so waiting costs almost nothing.
 func (c *Client) Watch(ctx context.Context, id string, interval time.Duration) <-chan News {
 	out := make(chan News)
@@ -113,7 +113,7 @@ func (c *Client) Live(ctx context.Context, id string, state loop.State) loop.Sta
 	return state.Spending(live.Usage)
 }
 
-// News returns what happened after the event known, nil for nothing, and the number of the last event.
+// News returns what happened after the event knownSeq, nil for nothing, and the number of the last event.
 func (c *Client) News(ctx context.Context, id string, knownSeq int64) (*News, int64) {
 	v, err := c.Events(ctx, id, max(knownSeq, 0))
 	if err != nil {

@@ -49,9 +49,9 @@ func rewind(ctx context.Context, db *sql.DB, target time.Time) (rewound bool, er
 }
 
 // change calls edit for the message in a row of a table, of which there is at most one, and writes what was changed.
-func change[M proto.Message](ctx context.Context, db *sql.DB, table, place string, m M, edit func(M) (changed bool, err error)) error {
+func change[M proto.Message](ctx context.Context, db *sql.DB, table, condition string, m M, edit func(M) (changed bool, err error)) error {
 	var data []byte
-	err := db.QueryRowContext(ctx, "SELECT data FROM "+table+place).Scan(&data)
+	err := db.QueryRowContext(ctx, "SELECT data FROM "+table+condition).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -65,7 +65,7 @@ func change[M proto.Message](ctx context.Context, db *sql.DB, table, place strin
 		return err
 	}
 	if data, err = proto.Marshal(m); err == nil {
-		_, err = db.ExecContext(ctx, "UPDATE "+table+" SET data = ?"+place, data)
+		_, err = db.ExecContext(ctx, "UPDATE "+table+" SET data = ?"+condition, data)
 	}
 	return err
 }

@@ -31,12 +31,12 @@ func (d database) connect(cfg *config.SQL) (*sql.DB, error) {
 		return nil, errors.New("the server's SQLite plugin is not the one that pawl was made for")
 	}
 	pool := (*sqlx.DB)(field.UnsafePointer())
-	database := sql.OpenDB(connector{pool.Driver(), d.dsn() + "?mode=rw&_time_format=sqlite&_pragma=journal_mode(wal)&_pragma=" + syncAll})
-	database.SetMaxOpenConns(cfg.MaxConns)
-	database.SetMaxIdleConns(cfg.MaxIdleConns)
+	conn := sql.OpenDB(connector{pool.Driver(), d.dsn() + "?mode=rw&_time_format=sqlite&_pragma=journal_mode(wal)&_pragma=" + syncAll})
+	conn.SetMaxOpenConns(cfg.MaxConns)
+	conn.SetMaxIdleConns(cfg.MaxIdleConns)
 	theirs := pool.DB
-	pool.DB = database
-	return database, theirs.Close()
+	pool.DB = conn
+	return conn, theirs.Close()
 }
 
 // maxKept limits how many statements a connection keeps. The server has about a hundred, and one for each kind of list

@@ -191,7 +191,7 @@ const (
 // finds damage, it starts the server again without the damaged rows: one row that can't be read keeps all loops
 // waiting. It also starts the server again when the clock was set back: until the clock is where it was, no loop would
 // continue. since is a moment before the first start.
-func (e *Engine) watch(start moment) {
+func (e *Engine) watch(began moment) {
 	db := database{filepath.Join(e.options.Dir, databaseFile)}
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
@@ -206,9 +206,9 @@ func (e *Engine) watch(start moment) {
 		case <-e.closing.Done():
 			return
 		case <-look.C:
-			previous := start
-			if start = e.options.clock(); start.setBack(previous) > steadyClock {
-				e.options.Logger.Warn("The clock was set back: the engine starts again", "by", start.setBack(previous))
+			previous := began
+			if began = e.options.clock(); began.setBack(previous) > steadyClock {
+				e.options.Logger.Warn("The clock was set back: the engine starts again", "by", began.setBack(previous))
 				e.again(s)
 			}
 			continue

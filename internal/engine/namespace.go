@@ -34,8 +34,8 @@ func (o Options) ensureNamespace(ctx context.Context, cfg *config.SQL, db *sql.D
 	if err := sqliteschema.CreateNamespaces(cfg, fresh); err != nil { // it leaves an existing one as it is
 		return err
 	}
-	place := " WHERE name = '" + namespaceName + "'"
-	return change(ctx, db, "namespaces", place, &persistencespb.NamespaceDetail{}, func(detail *persistencespb.NamespaceDetail) (bool, error) {
+	condition := " WHERE name = '" + namespaceName + "'"
+	return change(ctx, db, "namespaces", condition, &persistencespb.NamespaceDetail{}, func(detail *persistencespb.NamespaceDetail) (bool, error) {
 		original := proto.CloneOf(detail)
 		detail.Config.Retention = durationpb.New(o.Retention)
 		if err := o.alias(detail.Config); err != nil || proto.Equal(original, detail) {

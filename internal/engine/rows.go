@@ -96,16 +96,16 @@ func (b badRow) String() string {
 }
 
 func (c column) bad(ctx context.Context, db *sql.DB) (bad []badRow, err error) {
-	owner, source := "x''", c.table
+	ownerColumn, source := "x''", c.table
 	switch c.owner {
 	case ofRun:
-		owner = "run_id"
+		ownerColumn = "run_id"
 	case ofTree:
-		owner = "tree_id"
+		ownerColumn = "tree_id"
 		// 3 is the state of an execution that is over, in its row of current_executions.
 		source += " WHERE tree_id NOT IN (SELECT run_id FROM current_executions WHERE state = 3)"
 	}
-	query := fmt.Sprintf("SELECT rowid, %s, %s, %s_encoding FROM %s", owner, c.name, c.name, source)
+	query := fmt.Sprintf("SELECT rowid, %s, %s, %s_encoding FROM %s", ownerColumn, c.name, c.name, source)
 	err = each(ctx, db, query, func(rows *sql.Rows) error {
 		var data []byte
 		var encoding sql.NullString

@@ -26,9 +26,9 @@ const (
 	bindPatience = 500 * time.Millisecond
 )
 
-// start brings the database up to date, starts a server on it and writes its endpoint. known is the ID of the engine to
+// start brings the database up to date, starts a server on it and writes its endpoint. engineID is that of the engine to
 // which this process's clients are connected, "" for none.
-func start(ctx context.Context, o Options, address string, lock *os.File, takeover bool) (*server, error) {
+func start(ctx context.Context, o Options, engineID string, lock *os.File, takeover bool) (*server, error) {
 	began := time.Now()
 	// From here on the lock file names this process, so the endpoint that the last owner left is no longer valid.
 	if err := own(lock); err != nil {
@@ -39,7 +39,7 @@ func start(ctx context.Context, o Options, address string, lock *os.File, takeov
 		o.Logger.Warn("The engine's endpoint can't be read and is written anew", "error", err)
 	}
 	if err != nil {
-		last = Endpoint{ClusterID: cmp.Or(address, uuid.NewString())}
+		last = Endpoint{ClusterID: cmp.Or(engineID, uuid.NewString())}
 	}
 	key, err := engineauth.Settle(o.Dir, o.Auth)
 	if err != nil {

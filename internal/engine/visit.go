@@ -25,11 +25,11 @@ func link(base string, p *engineauth.Pass, run, page string) string {
 		return base + page
 	}
 	nonce := rand.Text()
-	link := base + linkPath + nonce + "." + signed(p, run, nonce)
+	address := base + linkPath + nonce + "." + signed(p, run, nonce)
 	if page != "" {
-		link += "?" + url.Values{"to": {page}}.Encode()
+		address += "?" + url.Values{"to": {page}}.Encode()
 	}
-	return link
+	return address
 }
 
 // signed returns the part of a link that only somebody with the token can make: 128 bits.
@@ -97,7 +97,7 @@ func cookieName(r *http.Request) string {
 	return "pawl-ui-" + port
 }
 
-// local returns to if it is a page of this UI, else the first page.
+// local returns target if it is a page of this UI, else the first page.
 func local(target string) string {
 	if u, err := url.Parse(target); err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(target, "/") || strings.HasPrefix(target, "//") || strings.Contains(target, `\`) {
 		return "/"

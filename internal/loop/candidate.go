@@ -116,7 +116,7 @@ func (s *State) undone(commit string) {
 func candidate(s *State, e Event) {
 	c := *e.Candidate
 	s.Candidates = slices.Clone(s.Candidates)
-	if i := slices.IndexFunc(s.Candidates, func(candidate Candidate) bool { return candidate.N == c.N }); i >= 0 {
+	if i := slices.IndexFunc(s.Candidates, func(earlier Candidate) bool { return earlier.N == c.N }); i >= 0 {
 		s.Candidates[i] = c
 		return
 	}
@@ -124,7 +124,7 @@ func candidate(s *State, e Event) {
 }
 
 func (s *State) drop(n int) {
-	s.Candidates = slices.DeleteFunc(slices.Clone(s.Candidates), func(candidate Candidate) bool { return candidate.N == n })
+	s.Candidates = slices.DeleteFunc(slices.Clone(s.Candidates), func(dropped Candidate) bool { return dropped.N == n })
 }
 
 // take gives a candidate to the iteration under way.

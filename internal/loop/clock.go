@@ -36,8 +36,8 @@ func (s State) clockFrom() time.Time {
 }
 
 // stopClock stops the clock for a pause by the steward. A pause by anybody else counts.
-func (s *State) stopClock(reason string, now time.Time) {
-	if s.Steward != "" && reason == StewardName(s.Steward) && s.ClockStopped.IsZero() {
+func (s *State) stopClock(person string, now time.Time) {
+	if s.Steward != "" && person == StewardName(s.Steward) && s.ClockStopped.IsZero() {
 		s.ClockStopped = now
 	}
 }

@@ -106,13 +106,13 @@ func exact(v decimal.Decimal) Decimal {
 	return written(v.StringFixed(max(0, -v.Exponent())))
 }
 
-// Cmp returns -1, 0 or 1 if d is less than, equal to or greater than other, by value: 84.7 equals 84.70.
+// Cmp returns -1, 0 or 1 if d is less than, equal to or greater than y, by value: 84.7 equals 84.70.
 func (d Decimal) Cmp(y Decimal) int { return d.value().Cmp(y.value()) }
 
-// Sub returns d-other, exactly.
+// Sub returns d-y, exactly.
 func (d Decimal) Sub(y Decimal) Decimal { return exact(d.value().Sub(y.value())) }
 
-// Add returns d+other, exactly.
+// Add returns d+y, exactly.
 func (d Decimal) Add(y Decimal) Decimal { return exact(d.value().Add(y.value())) }
 
 // Share returns d/n, rounded down to millionths, so n shares do not exceed d. If the result is zero, it returns d.

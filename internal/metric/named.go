@@ -21,12 +21,12 @@ func Named(out Output, form *Form) map[string]Reading {
 	found := out.metrics()
 	named := map[string]Reading{}
 	for _, name := range namesOf(found) {
-		source, retry := Search{Form: form}.wanted(name)
-		if !retry {
+		source, located := Search{Form: form}.wanted(name)
+		if !located {
 			last := found[lastOf(found, name)]
 			source = Source{From: FromMetric, Name: name, Prefix: last.shape()}
 		}
-		if reading, err := readMetric(out, found, source, !retry); err == nil && len(named) < MostNames {
+		if reading, err := readMetric(out, found, source, !located); err == nil && len(named) < MostNames {
 			named[name] = reading
 		}
 	}

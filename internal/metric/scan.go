@@ -247,7 +247,7 @@ func clock(b []byte, i int) int {
 	return n
 }
 
-// notFiniteWord reports whether b[from:to] is a word such as NaN or Inf in the place of a number.
+// notFiniteWord reports whether b[start:end] is a word such as NaN or Inf in the place of a number.
 func notFiniteWord(b []byte, start, end int) bool {
 	switch string(b[start:end]) {
 	case "NaN", "nan", "NAN", "Inf", "inf", "Infinity", "infinity":

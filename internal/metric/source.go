@@ -73,8 +73,8 @@ func Read(out Output, s Search) (Reading, error) {
 	if err != nil {
 		return reading, err
 	}
-	source, retry := s.wanted("")
-	if retry && !s.Unchanged && reading.Repeats > 0 && reading.Repeats < source.Repeats {
+	source, located := s.wanted("")
+	if located && !s.Unchanged && reading.Repeats > 0 && reading.Repeats < source.Repeats {
 		reason := fmt.Sprintf("the unchanged code prints it %s, and this output %s; the last one is", Counted(source.Repeats, "time"), Counted(reading.Repeats, "time"))
 		return Reading{}, &NoNumber{reason, quote(reading.Value.String())}
 	}
@@ -88,14 +88,14 @@ func (s Search) find(out Output) (Reading, error) {
 	if s.earlier() {
 		return readEarlier(Plain(out.Stdout), s.Further)
 	}
-	source, retry := s.wanted("")
+	source, located := s.wanted("")
 	found := out.metrics()
-	if retry && source.From == FromMetric {
+	if located && source.From == FromMetric {
 		return readMetric(out, found, source, false)
 	}
 
 	found = slices.DeleteFunc(found, func(m metricAt) bool { return slices.Contains(s.Further, m.name) })
-	if len(found) > 0 && retry {
+	if len(found) > 0 && located {
 		last := found[len(found)-1]
 		return Reading{}, &NoNumber{"the number of the unchanged code was the last in a line; now the output has a METRIC", quote(last.text())}
 	}
@@ -108,7 +108,7 @@ func (s Search) find(out Output) (Reading, error) {
 	if m, ok := out.onStderr(s.Further); ok {
 		return Reading{}, &NoNumber{"METRIC " + m.name + "= is on stderr, but only stdout is read", quote(m.text())}
 	}
-	reading, err := readLast(out, source, retry)
+	reading, err := readLast(out, source, located)
 	if noNumber, ok := errors.AsType[*NoNumber](err); ok && s.onlyFurther(out) {
 		noNumber.Why, noNumber.Seen = "the output has only METRIC lines of metrics that are declared besides the metric", quote(strings.Join(s.Further, ", "))
 	}
@@ -206,7 +206,7 @@ func (s Source) text() string {
 }
 
 // readLast reads the last number of an output, in the line that it had before if there was one.
-func readLast(out Output, source Source, retry bool) (Reading, error) {
+func readLast(out Output, source Source, located bool) (Reading, error) {
 	text := Plain(out.end())
 	if out.Lost > 0 { // its first line may have begun in what was left out
 		_, text, _ = bytes.Cut(text, []byte("\n"))
@@ -229,7 +229,7 @@ func readLast(out Output, source Source, retry bool) (Reading, error) {
 	if out.Lost == 0 {
 		reading.Lines = countLines(text, reading.Line)
 	}
-	if !retry {
+	if !located {
 		return reading, nil
 	}
 	if reading.Line != source.Line {

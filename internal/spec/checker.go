@@ -18,11 +18,11 @@ func (c *Checker) Add(key, text, want string) {
 }
 
 // OneOf adds a problem if value is not one of the words.
-func (c *Checker) OneOf(key, value string, options []string) {
-	if slices.Contains(options, value) {
+func (c *Checker) OneOf(key, value string, words []string) {
+	if slices.Contains(words, value) {
 		return
 	}
-	c.Add(key, "is "+Show(value), closest(value, Or(options), options))
+	c.Add(key, "is "+Show(value), closest(value, Or(words), words))
 }
 
 // leastAlike is how long a word has to be before one of a similar spelling is suggested: short ones resemble everything.
@@ -37,12 +37,12 @@ func closest(value, want string, words []string) string {
 }
 
 // Or returns words as an alternative: "a, b or c".
-func Or(options []string) string {
-	last := len(options) - 1
+func Or(words []string) string {
+	last := len(words) - 1
 	if last == 0 {
-		return options[0]
+		return words[0]
 	}
-	return strings.Join(options[:last], ", ") + " or " + options[last]
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // Present adds a problem if value is blank.

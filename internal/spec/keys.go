@@ -17,42 +17,42 @@ var keys = sync.OnceValue(func() []string { return KeysOf(Spec{}) })
 func KeysOf(target any) []string { return leaves(reflect.TypeOf(target), "") }
 
 func leaves(t reflect.Type, key string) []string {
-	var keys []string
+	var paths []string
 	for i, name := range Fields(t) {
 		field := t.Field(i).Type
 		if _, isWritten := written[field]; field.Kind() == reflect.Struct && !isWritten && field != argvType {
-			keys = append(keys, leaves(field, join(key, name))...)
+			paths = append(paths, leaves(field, join(key, name))...)
 		} else {
-			keys = append(keys, join(key, name))
+			paths = append(paths, join(key, name))
 		}
 	}
-	return keys
+	return paths
 }
 
 // rank returns the position of a key in the contract's table. An unknown key comes after the keys beside it.
-func rank(key string, keys []string) int {
+func rank(key string, paths []string) int {
 	depth := -1
 	parent := key[:strings.LastIndex(key, ".")+1]
-	for i, earlier := range keys {
-		if earlier == key || strings.HasPrefix(earlier, key+".") || strings.HasPrefix(key, earlier+".") || strings.HasPrefix(key, earlier+"[") {
+	for i, candidate := range paths {
+		if candidate == key || strings.HasPrefix(candidate, key+".") || strings.HasPrefix(key, candidate+".") || strings.HasPrefix(key, candidate+"[") {
 			return i
 		}
-		if parent != "" && strings.HasPrefix(earlier, parent) {
+		if parent != "" && strings.HasPrefix(candidate, parent) {
 			depth = i
 		}
 	}
 	if depth < 0 {
-		return len(keys)
+		return len(paths)
 	}
 	return depth
 }
 
 // meant suggests the key that was meant: one beside it with a similar spelling, else one elsewhere of this name.
-func meant(parent, name string, siblings, keys []string) string {
+func meant(parent, name string, siblings, paths []string) string {
 	if best := Alike(name, siblings); best != "" {
 		return join(parent, best) + " (did you mean it?)"
 	}
-	for _, key := range keys {
+	for _, key := range paths {
 		index := strings.LastIndex(key, ".")
 		if fold(key[index+1:]) == fold(name) || fold(key) == fold(name) {
 			if index < 0 {

@@ -47,11 +47,11 @@ func read(doc []byte, problems *Problems) (tree any, offset int, err error) {
 }
 
 // JSON reads one JSON value and nothing after it, token by token, because encoding/json would drop keys that are
-// given twice. It calls met with the key of each value, and twice with each key that its object already has; the
-// second argument is how many bytes it has read so far. at is how many bytes it has read in all. The error says why
+// given twice. It calls met with the key of each value, and onDuplicate with each key that its object already has; the
+// second argument is how many bytes it has read so far. offset is how many bytes it has read in all. The error says why
 // the text is not JSON, or is ErrTooMany.
-func JSON(text []byte, met, duplicate func(key string, offset int)) (value any, offset int, err error) {
-	r := reader{json.NewDecoder(bytes.NewReader(text)), MaxValues, met, duplicate}
+func JSON(text []byte, met, onDuplicate func(key string, offset int)) (value any, offset int, err error) {
+	r := reader{json.NewDecoder(bytes.NewReader(text)), MaxValues, met, onDuplicate}
 	r.dec.UseNumber()
 	value, err = r.value("", 0)
 	if err == nil {
@@ -155,7 +155,7 @@ func FromMap(doc map[string]any) (Spec, error) {
 	return s, nil
 }
 
-// FillMap is Fill for a document that is already parsed. known are problems that are already known; they are returned
+// FillMap is Fill for a document that is already parsed. earlier are problems that are already known; they are returned
 // with the others, in the order of the keys.
 func FillMap[T any](doc map[string]any, defaults T, earlier Problems, check func(*T) Problems) (T, Problems) {
 	filled := defaults

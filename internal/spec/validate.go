@@ -206,8 +206,8 @@ func (s Spec) check() Problems {
 		}
 	}
 	for i, phase := range s.Breakpoints {
-		if phases := k.Phases(); phases != nil && !slices.Contains(phases, phase) {
-			add(fmt.Sprintf("breakpoints[%d]", i), "is "+Show(phase), "a phase of "+s.Kind+": "+strings.Join(phases, ", "))
+		if known := k.Phases(); known != nil && !slices.Contains(known, phase) {
+			add(fmt.Sprintf("breakpoints[%d]", i), "is "+Show(phase), "a phase of "+s.Kind+": "+strings.Join(known, ", "))
 		}
 	}
 	c.Notify(s.Notify)

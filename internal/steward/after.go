@@ -27,8 +27,8 @@ func AfterPlan(s State, c charter.Charter, j Job, p stewardapi.TaskPlanned) []lo
 	t := s.Find(id)
 	n := next{State: s}
 	used := usageOf(p.Usage)
-	acted := func(outcome, reason string) loop.Event {
-		return loop.Event{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: outcome, Reason: reason}}
+	acted := func(outcome, cause string) loop.Event {
+		return loop.Event{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: outcome, Reason: cause}}
 	}
 	switch {
 	case t == nil:
@@ -45,9 +45,9 @@ func AfterPlan(s State, c charter.Charter, j Job, p stewardapi.TaskPlanned) []lo
 		return n.limited(*t, *p.RateLimit)
 	}
 	ask := func(stop, text string, points []string) []loop.Event {
-		reason := strings.TrimSpace(text + " " + strings.Join(points, "; "))
-		n.events = append(n.events, acted("asked", loop.Clip(reason, 500)))
-		n.to(*t, task.Waiting, task.Evidence{Reason: reason, Stop: stop}, question(id, text, points))
+		cause := strings.TrimSpace(text + " " + strings.Join(points, "; "))
+		n.events = append(n.events, acted("asked", loop.Clip(cause, 500)))
+		n.to(*t, task.Waiting, task.Evidence{Reason: cause, Stop: stop}, question(id, text, points))
 		return n.events
 	}
 	switch {
@@ -224,13 +224,13 @@ func AfterTell(j Job, failed string) []loop.Event {
 }
 
 // CannotBegin returns what follows when a step can't be started: a person is asked.
-func CannotBegin(s State, j Job, reason string) []loop.Event {
+func CannotBegin(s State, j Job, cause string) []loop.Event {
 	n := next{State: s}
 	t := s.Find(j.Task)
 	if t == nil || !n.wanted(*t, j) {
 		return nil
 	}
-	n.stuck(*t, task.Finding{Rule: "blocked", Stop: true, Text: reason, State: t.State, Action: "begin " + j.Step.ID})
+	n.stuck(*t, task.Finding{Rule: "blocked", Stop: true, Text: cause, State: t.State, Action: "begin " + j.Step.ID})
 	return n.events
 }
 
@@ -296,9 +296,9 @@ func (s State) counted(e task.ChildEvent) task.ChildEvent {
 }
 
 // Lost returns the report for a loop that will never report its end: it has failed.
-func Lost(id, reason string) task.ChildEvent {
+func Lost(id, cause string) task.ChildEvent {
 	return task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{
-		Status: string(loop.Failed), ErrorCode: string(fault.LoopNotFound), Reason: reason,
+		Status: string(loop.Failed), ErrorCode: string(fault.LoopNotFound), Reason: cause,
 	}}
 }
 
@@ -323,8 +323,8 @@ func (s State) pausedBySteward(st Step, g task.ChildGate) bool {
 // limited lets a task sleep until a rate limit ends. If that time is unknown, it asks a person.
 func (n *next) limited(t Task, l task.RateLimit) []loop.Event {
 	if l.Until.IsZero() {
-		reason := "an agent has used up its rate limit, and nobody knows when it ends: " + cmp.Or(loop.Clip(l.Said, 300), "it says nothing")
-		n.stuckBy(t, StopResources, reason, cmp.Or(t.Step, "plan"))
+		cause := "an agent has used up its rate limit, and nobody knows when it ends: " + cmp.Or(loop.Clip(l.Said, 300), "it says nothing")
+		n.stuckBy(t, StopResources, cause, cmp.Or(t.Step, "plan"))
 		return n.events
 	}
 	n.events = append(n.events, loop.Event{Type: loop.RateLimited, Task: t.ID, RateLimit: &l})
@@ -395,8 +395,8 @@ func (n *next) act(t Task, a task.Action) {
 }
 
 // stuckBy is stuck for a rule that counts nothing.
-func (n *next) stuckBy(t Task, rule, reason, action string) {
-	n.stuck(t, task.Finding{Rule: rule, Stop: true, Count: 1, Text: reason, State: t.State, Action: action})
+func (n *next) stuckBy(t Task, rule, cause, action string) {
+	n.stuck(t, task.Finding{Rule: rule, Stop: true, Count: 1, Text: cause, State: t.State, Action: action})
 }
 
 // stuck stops a task and asks a person (S9). The question names the rule, the counts, the state and the work under way.

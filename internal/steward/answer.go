@@ -223,8 +223,8 @@ func (a answering) sendOn(n *next, t Task) {
 }
 
 // said returns an answer as evidence.
-func (a answering) said(message string) string {
-	text := message + " by " + cmp.Or(a.By, "a person")
+func (a answering) said(choice string) string {
+	text := choice + " by " + cmp.Or(a.By, "a person")
 	if a.Note != "" {
 		text += ": " + a.Note
 	}

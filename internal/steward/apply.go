@@ -52,7 +52,7 @@ func copied[T any](entry *T) *T {
 	return new(*entry)
 }
 
-// find returns the first entry of a list for which is holds, or nil.
+// find returns the first entry of a list which matches, or nil.
 func find[T any](list []T, matches func(T) bool) *T {
 	if i := slices.IndexFunc(list, matches); i >= 0 {
 		return &list[i]

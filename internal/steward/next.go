@@ -244,16 +244,16 @@ func needsWithTier(t Task) string {
 	if slices.ContainsFunc(reasons, func(r task.TierReason) bool { return r.Rule == risk.Governance }) { // it names the files
 		needs = list.Filter(needs, func(need task.Need) bool { return need.Kind != task.NeedGovernance })
 	}
-	rules := task.BesideAll(reasons, t.Tier)
+	byRules := task.BesideAll(reasons, t.Tier)
 	i := slices.IndexFunc(needs, isTierNeed)
 	switch {
-	case rules == "":
+	case byRules == "":
 		return needsInWords(needs)
 	case i < 0:
-		return needsInWords(needs) + " (" + rules + ")"
+		return needsInWords(needs) + " (" + byRules + ")"
 	}
 	needs = slices.Clone(needs)
-	needs[i].Text = rules
+	needs[i].Text = byRules
 	return needsInWords(needs)
 }
 

@@ -48,7 +48,7 @@ func (t Task) standstill() string {
 	return "waits for a free slot"
 }
 
-// StandstillOf returns why nothing happens for a task, as people see it, else "". when formats a time.
+// StandstillOf returns why nothing happens for a task, as people see it, else "". format formats a time.
 func (s State) StandstillOf(t Task, format func(time.Time) string) string {
 	switch {
 	case t.Outcome != "" || s.Status.Ended():

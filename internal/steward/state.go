@@ -161,16 +161,16 @@ func (s State) Open() []loop.Gate {
 	if s.Status.Ended() {
 		return nil
 	}
-	gates := slices.Clone(s.Gates)
+	open := slices.Clone(s.Gates)
 	if s.Paused {
-		gates = append(gates, loop.Gate{ID: "paused", Kind: loop.GatePause, Summary: "the steward is paused: everything waits until you continue it", Answers: []string{loop.MessageContinue}})
+		open = append(open, loop.Gate{ID: "paused", Kind: loop.GatePause, Summary: "the steward is paused: everything waits until you continue it", Answers: []string{loop.MessageContinue}})
 	}
 	for _, t := range s.Tasks {
 		if g, stands := t.Stands(); stands && (!s.Paused || t.Paused) {
-			gates = append(gates, g)
+			open = append(open, g)
 		}
 	}
-	return gates
+	return open
 }
 
 // Position returns the state of a task as people see it; of a finished task, its outcome. In a steward that has ended,

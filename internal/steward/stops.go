@@ -216,7 +216,7 @@ func (n *next) unlawful(t Task, j Job) string {
 	return ""
 }
 
-// LoopSpec returns the spec for a step's loop, which starts from the branch from, and whose work is for the branch onto.
+// LoopSpec returns the spec for a step's loop, which starts from the branch base, and whose work is for the branch target.
 func LoopSpec(s State, c charter.Charter, j Job, base, target string) (spec.Spec, error) {
 	t := s.Find(j.Task)
 	if t == nil || t.Plan == nil {

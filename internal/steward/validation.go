@@ -28,7 +28,7 @@ func AfterRecord(s State, out stewardapi.TasksRecorded) (events []loop.Event) {
 }
 
 // Unanswered returns what a validation has found without the drift that a person has answered since it began, in the
-// state before: it may have looked at the world before the answer took effect. The next validation sees what is so.
+// state previous: it may have looked at the world before the answer took effect. The next validation sees what is so.
 func (s State) Unanswered(previous State, found []task.Drift) []task.Drift {
 	return slices.DeleteFunc(slices.Clone(found), func(d task.Drift) bool {
 		isFound := func(candidate task.Drift) bool { return same(candidate, d) }

@@ -42,7 +42,7 @@ func About(notice api.Notice, g *loop.Gate, ways func(loop.Gate) []rules.Way) ap
 	return notice
 }
 
-// Tell sends the notice to each name in to, even after Cancel. failed gets a warning for each that could not be told.
+// Tell sends the notice to each of targets, even after Cancel. failed gets a warning for each that could not be told.
 func (n *Notifier) Tell(ctx workflow.Context, queue, ref string, targets []string, notice api.Notice, failed func(workflow.Context, string)) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	for _, target := range targets {

@@ -98,7 +98,7 @@ func (j *Journal[S]) Resume(s S, ledger string) {
 	j.state, j.ledger, j.pending = s, ledger, nil
 }
 
-// Adopt takes over events that the ledger already has. since are the ledger's events after the entry that this journal
+// Adopt takes over events that the ledger already has. events are the ledger's events after the entry that this journal
 // knows, the pending ones first. It reports whether there were more than the pending ones.
 func (j *Journal[S]) Adopt(events []loop.Event, ledger string) (hasMore bool) {
 	n := min(len(events), len(j.pending))

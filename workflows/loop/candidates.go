@@ -185,8 +185,8 @@ func (l *improve) atRest(ctx workflow.Context, sides []*improve, refusals *int) 
 	stopped, held := l.collectStops(sides)
 	if stopped.untaken {
 		_, err := l.host.MoveIfGone(ctx)
-		missing := errors.Is(err, placement.ErrLost) || errors.Is(err, placement.ErrRecorded)
-		if err != nil && !missing {
+		isLost := errors.Is(err, placement.ErrLost) || errors.Is(err, placement.ErrRecorded)
+		if err != nil && !isLost {
 			return err
 		}
 	}

@@ -93,8 +93,8 @@ func (l *improve) prepare(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
-	if reason := measurement(verify).Reason(); reason != "" {
-		return l.unmeasured(reason, verify)
+	if cause := measurement(verify).Reason(); cause != "" {
+		return l.unmeasured(cause, verify)
 	}
 	if err := l.unfit(l.unbounded(verify.Metrics), verify); err != nil {
 		return err
@@ -123,15 +123,15 @@ func (l *improve) prepare(ctx workflow.Context) error {
 			return err
 		}
 	}
-	calibration, reason, verify, err := l.calibrate(verify, func(form *metric.Form) (api.Measured, error) { return l.evaluateIn(ctx, "verify", "", form) })
+	calibration, cause, verify, err := l.calibrate(verify, func(form *metric.Form) (api.Measured, error) { return l.evaluateIn(ctx, "verify", "", form) })
 	if err != nil {
 		return err
 	}
-	if reason != "" {
-		if err := l.unfit(rules.Disagreeing(len(calibration.values)+1, reason, verify.NoNumber), verify); err != nil {
+	if cause != "" {
+		if err := l.unfit(rules.Disagreeing(len(calibration.values)+1, cause, verify.NoNumber), verify); err != nil {
 			return err
 		}
-		return l.unmeasured(reason, verify)
+		return l.unmeasured(cause, verify)
 	}
 	if err := l.unfit(l.unbounded(calibration.printed()), verify); err != nil {
 		return err
@@ -165,12 +165,12 @@ func (l *improve) checkUnchanged(ctx workflow.Context) error {
 }
 
 // unmeasured returns the end of a loop whose unchanged code has no metric.
-func (l *improve) unmeasured(reason string, out api.Measured) error {
+func (l *improve) unmeasured(cause string, out api.Measured) error {
 	advice := rules.AdviceFor("verify", out.Altered, "Run it in a fresh clone: it has to exit 0 and print a number.")
 	if out.TimedOut {
 		advice = rules.SlowAdvice("verify.timeout", l.spec.Verify.Command, out.Tail)
 	}
-	return unready("verify", l.spec.Verify.Command, explain(reason, out), out.Outcome, advice)
+	return unready("verify", l.spec.Verify.Command, explain(cause, out), out.Outcome, advice)
 }
 
 // unbounded returns why the further metrics of the unchanged code are not enough.
@@ -182,18 +182,18 @@ func (l *improve) unbounded(values map[string]metric.Decimal) rules.Unfit {
 }
 
 // unfit returns the end of a loop that can't start from what verify printed, nil if it can.
-func (l *improve) unfit(reason rules.Unfit, out api.Measured) error {
-	if reason.What == "" || l.rules < 6 {
+func (l *improve) unfit(cause rules.Unfit, out api.Measured) error {
+	if cause.What == "" || l.rules < 6 {
 		return nil
 	}
-	end := rules.NotReady.Because(fmt.Sprintf("%s: `%s`%s", reason.What, l.spec.Verify.Command, where(out.Outcome)))
-	end.Advice = reason.Do
+	end := rules.NotReady.Because(fmt.Sprintf("%s: `%s`%s", cause.What, l.spec.Verify.Command, where(out.Outcome)))
+	end.Advice = cause.Do
 	return stop(end)
 }
 
 // unready returns the end of a loop if one of its commands fails on the unchanged code.
-func unready(name, command, reason string, out api.Outcome, advice string) error {
-	end := rules.NotReady.Because(fmt.Sprintf("the %s command fails on the unchanged code (%s): `%s`%s", name, reason, command, where(out)))
+func unready(name, command, cause string, out api.Outcome, advice string) error {
+	end := rules.NotReady.Because(fmt.Sprintf("the %s command fails on the unchanged code (%s): `%s`%s", name, cause, command, where(out)))
 	end.Advice = advice
 	return stop(end)
 }
@@ -290,8 +290,8 @@ func (l *improve) commit(ctx workflow.Context, _ rules.Move) (rules.Move, error)
 	v.Repeated = ok && !v.Nothing && v.Rule == ""
 	m := l.law().AfterCommit(l.tries(), v)
 	l.tellLeftOut(ctx, c)
-	if reason := cmp.Or(l.withheld(), leftOut(c)); v.Nothing && reason != "" {
-		iter.description = reason + ": " + iter.description
+	if cause := cmp.Or(l.withheld(), leftOut(c)); v.Nothing && cause != "" {
+		iter.description = cause + ": " + iter.description
 	}
 	switch {
 	case v.Rule != "":
@@ -373,8 +373,8 @@ const mostInstead = 300
 // better reports whether one measurement is enough to keep the change.
 func (l *improve) better(metric metric.Decimal) bool {
 	decided, _ := l.law().Decide(*l.State().Best, metric)
-	reason, _ := l.law().Broken(l.State().BaselineMetrics, l.iteration.metrics.Values())
-	return decided.Kept && reason == ""
+	cause, _ := l.law().Broken(l.State().BaselineMetrics, l.iteration.metrics.Values())
+	return decided.Kept && cause == ""
 }
 
 // guard runs the guard command on the commit that verify measured (P5.5).
@@ -429,8 +429,8 @@ func (l *improve) matrix(ctx workflow.Context, _ rules.Move) (rules.Move, error)
 	iter := &l.iteration
 	m, delta := l.law().Decide(*l.State().Best, *iter.metric)
 	iter.delta = delta
-	if reason, sentence := l.law().Broken(l.State().BaselineMetrics, iter.metrics.Values()); m.Kept && reason != "" {
-		m.Kept, m.Reason, iter.note = false, reason, sentence
+	if cause, sentence := l.law().Broken(l.State().BaselineMetrics, iter.metrics.Values()); m.Kept && cause != "" {
+		m.Kept, m.Reason, iter.note = false, cause, sentence
 	}
 	return m, nil
 }
@@ -489,11 +489,11 @@ func (l *improve) between(ctx workflow.Context) error {
 		if err := l.returnToHead(ctx, "another command measures now"); err != nil {
 			return err
 		}
-		reason, err := l.measureAnew(ctx)
-		if err != nil || reason == "" {
+		cause, err := l.measureAnew(ctx)
+		if err != nil || cause == "" {
 			return err
 		}
-		m.Reason = "the amended verify command measures nothing (" + reason + ")"
+		m.Reason = "the amended verify command measures nothing (" + cause + ")"
 	}
 	return nil
 }
@@ -505,13 +505,13 @@ func (l *improve) blame(ctx workflow.Context, question rules.Move) (rules.Move, 
 	if err != nil {
 		return rules.Move{}, err
 	}
-	reason := measurement(out).Reason()
-	if reason != "" {
-		reason = explain(reason, out)
+	cause := measurement(out).Reason()
+	if cause != "" {
+		cause = explain(cause, out)
 	} else {
 		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: "verify", Reason: fmt.Sprintf("verify printed no number twice in a row, but %s for the code without these changes, so they are at fault", out.Metric)})
 	}
-	return l.law().AfterReference(question, reason), nil
+	return l.law().AfterReference(question, cause), nil
 }
 
 // askAboutIdling asks a person whether the agent should be called again, although it seems not to work.
@@ -542,12 +542,12 @@ func (l *improve) measureAnew(ctx workflow.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	calibration, reason, out, err := l.calibrate(out, evaluate)
+	calibration, cause, out, err := l.calibrate(out, evaluate)
 	if err != nil {
 		return "", err
 	}
-	if reason != "" {
-		return explain(reason, out), nil
+	if cause != "" {
+		return explain(cause, out), nil
 	}
 	if unfit := l.unbounded(calibration.printed()); unfit.What != "" {
 		return unfit.What, nil

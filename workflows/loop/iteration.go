@@ -182,16 +182,16 @@ func (r *run) rework(ctx workflow.Context, m rules.Move) error {
 }
 
 // undo reverts a commit and records more events with it. With keep, the change stays on the desk for a person.
-func (r *run) undo(ctx workflow.Context, c loop.Change, reason string, keep bool, further ...loop.Event) error {
-	events := append([]loop.Event{{Type: loop.ChangeReverted, Commit: c.Commit, Reason: reason}}, further...)
-	summary := r.summary("undo %s (%s)", short(c.Commit), loop.Clip(reason, 100))
+func (r *run) undo(ctx workflow.Context, c loop.Change, cause string, keep bool, further ...loop.Event) error {
+	events := append([]loop.Event{{Type: loop.ChangeReverted, Commit: c.Commit, Reason: cause}}, further...)
+	summary := r.summary("undo %s (%s)", short(c.Commit), loop.Clip(cause, 100))
 	return r.append(ctx, api.SettleName, summary, events, func(e api.Entry) any {
 		return api.Settle{Entry: e, Revert: &api.Revert{Commit: c.Commit, Parent: c.Parent, KeepDesk: keep}}
 	})
 }
 
 // commitChange commits the change on the desk, or returns why it can't. It asks for new files that need approval; the
-// approval covers exactly the change that was shown. in has the description and the attempt.
+// approval covers exactly the change that was shown. input has the description and the attempt.
 func (r *run) commitChange(ctx workflow.Context, input api.Commit) (api.Committed, error) {
 	for {
 		if r.host.Uprooted {
@@ -300,11 +300,11 @@ func (r *run) settle(ctx workflow.Context, m rules.Move) error {
 	}
 	var events []loop.Event
 	if !m.Kept {
-		reason := cmp.Or(m.Reason, "no improvement")
+		cause := cmp.Or(m.Reason, "no improvement")
 		if undone != nil {
-			events = append(events, loop.Event{Type: loop.ChangeReverted, Commit: undone.Commit, Reason: reason})
+			events = append(events, loop.Event{Type: loop.ChangeReverted, Commit: undone.Commit, Reason: cause})
 		}
-		done.Type, done.FailureReason = loop.IterationFailed, reason
+		done.Type, done.FailureReason = loop.IterationFailed, cause
 		done.Idea = iter.idea // what the loop knows decides which ideas are refused
 		if m.Judged {
 			done.Tree = iter.tree // the same tree need not be judged again

@@ -53,7 +53,7 @@ func New(j *journal.Journal[loop.State], opened api.Opened, s func() spec.Spec, 
 // IsOpen reports whether the loop has a host.
 func (h *Host) IsOpen() bool { return h.Opened.Ref != "" }
 
-// Open makes store, desk and judge ready, on the host that the spec names or on any. from is a ledger commit to
+// Open makes store, desk and judge ready, on the host that the spec names or on any. ledger is a commit of the ledger to
 // continue from, "" for a new loop.
 func (h *Host) Open(ctx workflow.Context, ledger string) error {
 	return h.Execute(ctx, api.OpenName, "open "+h.spec().Repo.Address(), func() any { return h.opening(ctx, ledger, false) }, &h.Opened)

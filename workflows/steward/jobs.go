@@ -62,7 +62,7 @@ func (r *run) start(ctx workflow.Context, jobs []steward.Job) (end bool) {
 	return false
 }
 
-// background runs what beside the main line, once at a time for each key.
+// background runs work beside the main line, once at a time for each key.
 func (r *run) background(ctx workflow.Context, key string, j steward.Job, work func(workflow.Context) error) {
 	if _, ok := r.jobs[key]; ok {
 		return

@@ -6,7 +6,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// candidates returns a line for each candidate that no iteration has taken. over says that none will take them.
+// candidates returns a line for each candidate that no iteration has taken. hasEnded says that none will take them.
 func candidates(list []loop.Candidate, hasEnded bool) (lines []string) {
 	for _, c := range list {
 		origin := madeOf(c)

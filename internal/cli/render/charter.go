@@ -34,7 +34,7 @@ func (s Style) CharterSummary(v Charter, whole string) string {
 // Charter renders a charter: what the steward watches, when it asks, what its loops get, and its limits.
 func (s Style) Charter(v Charter) string { return s.charter(v, false, "") }
 
-func (s Style) charter(v Charter, brief bool, hint string) string {
+func (s Style) charter(v Charter, brief bool, aside string) string {
 	c := v.Charter
 	f := s.fields(10)
 	f.add("repository", Clean(v.Repo), Around("branch ", Clean(c.Repo.Base), " ")+"at "+Short(v.Base))
@@ -77,7 +77,7 @@ func (s Style) charter(v Charter, brief bool, hint string) string {
 	} else {
 		f.add("protection", s.protections(v.Protections)...)
 	}
-	return s.Bold("Charter of "+Clean(c.Name)) + hint + "\n\n" + f.String()
+	return s.Bold("Charter of "+Clean(c.Name)) + aside + "\n\n" + f.String()
 }
 
 // loops adds what the charter gives its loops.

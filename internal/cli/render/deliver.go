@@ -171,7 +171,7 @@ func reviewed(e loop.Event) string {
 // maxNames is how many tests a line names.
 const maxNames = 4
 
-func names(names []string) string { return first(maxNames, names, len(names), ", ") }
+func names(tests []string) string { return first(maxNames, tests, len(tests), ", ") }
 
 // counts returns how many tests passed and failed.
 func counts(t loop.Tests) string {

@@ -167,11 +167,11 @@ type Started struct {
 	UI        string `json:"ui,omitempty"`
 }
 
-// Started renders it, with the next commands. asks says that its contract waits for approval.
-func (s Style) Started(v Started, mustAsk bool) string {
+// Started renders it, with the next commands. needsApproval says that its contract waits for approval.
+func (s Style) Started(v Started, needsApproval bool) string {
 	id := Clean(shell.Quote(v.Loop))
 	show := "pawl show " + id
-	if mustAsk {
+	if needsApproval {
 		show += "  its contract, and the command that approves it"
 	}
 	follow := []string{show, "pawl log -f " + id}

@@ -119,9 +119,9 @@ func counted(n metric.Decimal, word string) string {
 }
 
 // amounts returns quantities of resources in words.
-func amounts(budget map[loop.Resource]metric.Decimal) (texts []string) {
+func amounts(quantities map[loop.Resource]metric.Decimal) (texts []string) {
 	for _, r := range loop.Resources {
-		if n, ok := budget[r]; ok {
+		if n, ok := quantities[r]; ok {
 			texts = append(texts, amount(r, n))
 		}
 	}

@@ -19,10 +19,10 @@ func Beside(explores bool, e loop.Event) bool {
 	return (explores || e.Type == loop.BranchBegun) && e.Type != loop.BranchKept && e.Type != loop.BranchGivenUp
 }
 
-// Follow returns the course after an event. beside says that the loop explores a branch.
-func (c Course) Follow(e loop.Event, isAside bool) Course {
+// Follow returns the course after an event. exploring says that the loop explores a branch.
+func (c Course) Follow(e loop.Event, exploring bool) Course {
 	switch {
-	case isAside:
+	case exploring:
 	case e.Type == loop.BranchKept && e.Metric != nil && len(c) > 0:
 		return append(c[:len(c)-1:len(c)-1], e.Metric.Float())
 	case e.Type == loop.BaselineMeasured && e.Metric != nil:
@@ -45,8 +45,8 @@ func (c Course) Follow(e loop.Event, isAside bool) Course {
 // Further are the courses of the further metrics by their names: the head's values after each iteration.
 type Further map[string]Course
 
-// Follow returns the courses after an event. beside says that the loop explores a branch.
-func (f Further) Follow(e loop.Event, isAside bool) Further {
+// Follow returns the courses after an event. exploring says that the loop explores a branch.
+func (f Further) Follow(e loop.Event, exploring bool) Further {
 	next := Further{}
 	switch {
 	case e.Type == loop.BaselineMeasured:
@@ -55,7 +55,7 @@ func (f Further) Follow(e loop.Event, isAside bool) Further {
 		}
 	case e.Record != nil:
 		for name, c := range f {
-			if v, measured := e.Record.Metrics[name]; measured && e.Record.Kept && !isAside {
+			if v, measured := e.Record.Metrics[name]; measured && e.Record.Kept && !exploring {
 				next[name] = append(c, v.Float())
 			} else {
 				next[name] = append(c, c[len(c)-1])

@@ -64,12 +64,12 @@ func (s Style) unlisted(st steward.State) string {
 	if st.Status.Ended() {
 		started, waiting = " more begun, but not finished", " more not begun"
 	}
-	queued, ended := st.QueueCount, int(st.Indicators.Done+st.Indicators.Cancelled)
-	begun := st.TasksCount - queued - ended
+	queued, endedTasks := st.QueueCount, int(st.Indicators.Done+st.Indicators.Cancelled)
+	begun := st.TasksCount - queued - endedTasks
 	for _, t := range st.Tasks {
 		switch {
 		case t.Outcome != "":
-			ended--
+			endedTasks--
 		case t.State == task.Idle:
 			queued--
 		default:
@@ -77,7 +77,7 @@ func (s Style) unlisted(st steward.State) string {
 		}
 	}
 	line := func(n int, text string) string { return Around("\n", s.Dim(above(0, "and ", n, text)), "") }
-	return line(begun, started) + line(queued, waiting) + line(ended, " more ended; the ledger has them")
+	return line(begun, started) + line(queued, waiting) + line(endedTasks, " more ended; the ledger has them")
 }
 
 func standing(st steward.State) string {
@@ -139,8 +139,8 @@ func steps(t steward.Task) string {
 	if len(t.Steps) == 0 {
 		return ""
 	}
-	finished := list.Filter(t.Steps, func(step steward.Step) bool { return step.Status == steward.Over })
-	return itoa(len(finished)) + "/" + itoa(len(t.Steps))
+	finishedSteps := list.Filter(t.Steps, func(step steward.Step) bool { return step.Status == steward.Over })
+	return itoa(len(finishedSteps)) + "/" + itoa(len(t.Steps))
 }
 
 // Task renders one task of a steward, with its open gates.

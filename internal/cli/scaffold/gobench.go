@@ -239,7 +239,7 @@ func (p goPackage) measuresOthers(benchmark string) bool {
 	if !p.complete || p.module == "" {
 		return false
 	}
-	measures := false
+	measuresMore := false
 	seen := map[string]bool{benchmark: true}
 	for queue := []string{benchmark}; len(queue) > 0; queue = queue[1:] {
 		for _, reference := range p.tests[queue[0]] {
@@ -252,9 +252,9 @@ func (p goPackage) measuresOthers(benchmark string) bool {
 			case reference.importPath == p.module || strings.HasPrefix(reference.importPath, p.module+"/"):
 				return false
 			case reference.importPath != "" && reference.importPath != "testing":
-				measures = true
+				measuresMore = true
 			}
 		}
 	}
-	return measures
+	return measuresMore
 }

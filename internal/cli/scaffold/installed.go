@@ -10,9 +10,9 @@ import (
 )
 
 // choose returns the first command whose programs are all installed. If there is none, it returns the first command.
-// If the first command lacks a program, choose notes what is missing and what is proposed instead. what says in words
+// If the first command lacks a program, choose notes what is missing and what is proposed instead. purpose says in words
 // what the command is for.
-func (t tree) choose(tool string, options ...string) string {
+func (t tree) choose(purpose string, options ...string) string {
 	options = slices.DeleteFunc(options, func(command string) bool { return command == "" })
 	if len(options) == 0 {
 		return ""
@@ -23,10 +23,10 @@ func (t tree) choose(tool string, options ...string) string {
 	}
 	note := absent(t.lacks(options[0]))
 	if chosen < 0 {
-		t.miss(note + ", and it is needed for " + tool + " (" + options[0] + "): pawl validate fails until it is installed")
+		t.miss(note + ", and it is needed for " + purpose + " (" + options[0] + "): pawl validate fails until it is installed")
 		return options[0]
 	}
-	t.miss(note + ", so this proposes " + options[chosen] + " for " + tool + " and not " + options[0])
+	t.miss(note + ", so this proposes " + options[chosen] + " for " + purpose + " and not " + options[0])
 	return options[chosen]
 }
 

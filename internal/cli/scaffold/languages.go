@@ -85,7 +85,7 @@ func (l language) bare(t tree) Repository {
 	return r
 }
 
-// or returns the globs, or others if there are none.
+// or returns the globs, or the alternatives if there are none.
 func or(globs []string, alternatives ...string) []string {
 	if len(globs) > 0 {
 		return globs

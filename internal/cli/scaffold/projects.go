@@ -26,7 +26,7 @@ var builds = []string{"CMakeLists.txt", "meson.build", "configure.ac", "configur
 var aside = lazyregexp.New(`^(?:.*/)?(?:tests?|testdata|spec|fixtures?|examples?|samples?|docs?)(?:/|$)`)
 
 // project returns the folder of the project that a spec is for: the nearest project at or above the named folder, or
-// the project with the most files if the root has neither a manifest, nor a build of C, nor a target that tests. is
+// the project with the most files if the root has neither a manifest, nor a build of C, nor a target that tests. ok
 // is false if the spec is for the whole repository. made is what the Makefile offers.
 func (t tree) project(folder string, made Repository) (dir string, siblings []string, ok bool) {
 	size := t.projects(folder)

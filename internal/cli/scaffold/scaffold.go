@@ -196,9 +196,9 @@ func size(scope []string) Metric {
 	}
 }
 
-// WithoutBenchmark replaces the metric, because the benchmark fails. how says how it fails.
-func (r *Repository) WithoutBenchmark(hint string) {
-	failed := "the benchmark (" + r.Metric.Command + ") fails here: " + hint
+// WithoutBenchmark replaces the metric, because the benchmark fails. failure says how it fails.
+func (r *Repository) WithoutBenchmark(failure string) {
+	failed := "the benchmark (" + r.Metric.Command + ") fails here: " + failure
 	r.measureSize("the benchmark fails, so this counts bytes")
 	if r.Metric.Command != "" {
 		failed += ". So this proposes the size of the code and not the benchmark"

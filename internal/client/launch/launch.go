@@ -55,8 +55,8 @@ func Of(id, branch string, sp spec.Spec) Start {
 // StewardGoal is what lists show for a steward, in place of a loop's goal.
 const StewardGoal = "supervises the loops of its project"
 
-// OfSteward returns how the steward of a charter starts. by is the person who starts it.
-func OfSteward(c charter.Charter, author string) Start {
+// OfSteward returns how the steward of a charter starts. person is who who starts it.
+func OfSteward(c charter.Charter, person string) Start {
 	return Start{
 		ID: c.Name, Summary: StewardGoal,
 		Details: fitting(maxDetails, 400, func(limit int) string {
@@ -65,11 +65,11 @@ func OfSteward(c charter.Charter, author string) Start {
 			w.row("repository", c.Repo.Address(), limit)
 			w.row("base", c.Repo.Base, limit)
 			w.row("governance", strings.Join(c.Governance, ", "), limit)
-			w.row("started by", author, limit)
+			w.row("started by", person, limit)
 			fmt.Fprintf(&w, "\nSee it with `pawl steward show %[1]s`, submit a task with `pawl steward submit %[1]s FILE`.\n", c.Name)
 			return w.String()
 		}),
-		Memo: map[string]any{MemoGoal: StewardGoal, MemoStartedBy: author, MemoRepo: c.Repo.Address()},
+		Memo: map[string]any{MemoGoal: StewardGoal, MemoStartedBy: person, MemoRepo: c.Repo.Address()},
 	}
 }
 
@@ -112,7 +112,7 @@ func ID(sp spec.Spec, asked, suffix string) (string, error) {
 	return Folder(sp.Repo, "loop") + "-" + suffix, nil
 }
 
-// Folder returns the name of a repository's folder as the beginning of an ID, or other if the name can't be one.
+// Folder returns the name of a repository's folder as the beginning of an ID, or fallback if the name can't be one.
 func Folder(repo spec.Repo, fallback string) string {
 	folder := strings.Map(func(r rune) rune {
 		switch {
@@ -128,11 +128,11 @@ func Folder(repo spec.Repo, fallback string) string {
 	return strings.TrimSpace(loop.Clip(folder, 60))
 }
 
-// fitting returns a text that fits limit when it is encoded: it halves most until the text does.
-func fitting(limit, maximum int, text func(limit int) string) string {
-	for ; ; maximum /= 2 {
-		if encoded, err := json.Marshal(text(maximum)); err == nil && len(encoded) <= limit || maximum < 2 {
-			return text(maximum)
+// fitting returns a text that fits limit when it is encoded: it halves length until the text does.
+func fitting(limit, length int, text func(limit int) string) string {
+	for ; ; length /= 2 {
+		if encoded, err := json.Marshal(text(length)); err == nil && len(encoded) <= limit || length < 2 {
+			return text(length)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func eachLine(outputs [][]byte, f func(line string)) {
 	})
 }
 
-// eachRaw calls f with at most the first most bytes of each line, unchanged.
+// eachRaw calls f with at most the first limit bytes of each line, unchanged.
 func eachRaw(outputs [][]byte, limit int, f func(line []byte)) {
 	for _, out := range outputs {
 		for line := range bytes.Lines(out) {
@@ -81,7 +81,7 @@ func (e *excerpt) size() int {
 // excerpts has excerpts by name.
 type excerpts map[string]*excerpt
 
-// of returns the excerpt of a name. Beyond most names it returns nil, which drops everything that is written to it.
+// of returns the excerpt of a name. Beyond limit names it returns nil, which drops everything that is written to it.
 func (e excerpts) of(name string, limit int) *excerpt {
 	if e[name] == nil && len(e) < limit {
 		e[name] = &excerpt{}

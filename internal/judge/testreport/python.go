@@ -87,7 +87,7 @@ func pytestName(id string) (file, name string) {
 
 func (r *pytestReader) name(id, reason string) {
 	file, name := pytestName(id)
-	if i, retry := r.known[file+"\x00"+name]; retry {
+	if i, isKnown := r.known[file+"\x00"+name]; isKnown {
 		r.tests[i].Message = cmp.Or(r.tests[i].Message, tidy(reason))
 		return
 	}

@@ -316,7 +316,7 @@ func (c *collector) fail(t Test) {
 		t.Message, t.out = cmp.Or(t.out.String(), t.Message), nil
 	}
 	key := hashOf(t.Package, t.Name)
-	if i, retry := c.index[key]; retry {
+	if i, isKnown := c.index[key]; isKnown {
 		if i >= 0 && c.Failing[i].Message == "" {
 			c.Failing[i].Message = t.Message
 		}

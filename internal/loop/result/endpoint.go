@@ -16,7 +16,7 @@ var endpointVariables = map[string]string{
 }
 
 // Endpoints returns the addresses, as host:port, of the servers of models that an environment configures.
-func Endpoints(env []string) (names []string) {
+func Endpoints(env []string) (addresses []string) {
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
 		port, configures := endpointVariables[name]
@@ -38,9 +38,9 @@ func Endpoints(env []string) (names []string) {
 		case port == "":
 			port = "80"
 		}
-		names = append(names, hostOf(u.Hostname())+":"+port)
+		addresses = append(addresses, hostOf(u.Hostname())+":"+port)
 	}
-	return names
+	return addresses
 }
 
 // hostOf returns one name for all names of this machine.

@@ -250,9 +250,9 @@ func (Deliver) AfterReject(_ Move, person, note string) Move {
 // DeliveredWith returns the end of a delivery that reached its goal. It says if what is proposed was made again on top of
 // a base that has moved, where nothing judged it, and names the tests of the last run that fail as they did before the
 // first write, because nobody may read of them otherwise.
-func DeliveredWith(last *loop.Judgement, rejected bool) End {
+func DeliveredWith(last *loop.Judgement, remade bool) End {
 	end, suffix := Verified, ", but "
-	if rejected {
+	if remade {
 		end, suffix = end.Because(end.Reason+suffix+"not on top of the new base"), "; "
 	}
 	if last == nil || last.Tests == nil || len(last.Tests.Known) == 0 {

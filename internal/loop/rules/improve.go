@@ -86,12 +86,12 @@ func (r Improve) Before(s loop.State) Move {
 	if m.Do != Stop || len(s.Iterations) == 0 {
 		return m
 	}
-	reason := because(s.Iterations[len(s.Iterations)-1].Description)
+	cause := because(s.Iterations[len(s.Iterations)-1].Description)
 	switch {
 	case m.End.Code == AgentFailed.Code:
-		return stops(AgentFailed.Because(AgentFailed.Reason + reason))
+		return stops(AgentFailed.Because(AgentFailed.Reason + cause))
 	case m.End.Status == loop.Completed && s.AgentFailures >= s.Iteration:
-		return stops(AgentFailed.Because("the agent failed in every iteration" + reason))
+		return stops(AgentFailed.Because("the agent failed in every iteration" + cause))
 	}
 	return m
 }
@@ -236,15 +236,15 @@ func (m Measurement) Reason() string {
 // change, the guard need not run. If the metric is noisy, the guard runs before the change is evaluated a second time: as
 // soon as its first evaluation is promising, or, if that is undecided, after a fresh evaluation of the reference.
 func (r Improve) AfterVerify(v Measurement) Move {
-	reason, j := v.Reason(), v.Samples
+	cause, j := v.Reason(), v.Samples
 	switch {
 	case v.TimedOut:
-		m, end := discard(reason), VerifyTimeout.Because("verify took longer than "+r.Within.String())
+		m, end := discard(cause), VerifyTimeout.Because("verify took longer than "+r.Within.String())
 		end.Advice = v.Waits
 		m.End = &end
 		return m
-	case reason != "":
-		return discard(reason)
+	case cause != "":
+		return discard(cause)
 	case !r.Guard:
 	case j == nil:
 		if v.Better {
@@ -283,12 +283,12 @@ func (r Improve) After(s loop.State) Move {
 }
 
 // AfterReference decides what follows once the code that the changes are compared with was measured, because of changes
-// without a number: it is a question only if that has none either. why says why it has none, "" if it has one.
-func (r Improve) AfterReference(question Move, reason string) Move {
-	if reason == "" {
+// without a number: it is a question only if that has none either. cause says why it has none, "" if it has one.
+func (r Improve) AfterReference(question Move, cause string) Move {
+	if cause == "" {
 		return enter(phase.Review, "")
 	}
-	question.Reason = "verify printed no number twice in a row, and for the code without these changes neither: " + reason
+	question.Reason = "verify printed no number twice in a row, and for the code without these changes neither: " + cause
 	return question
 }
 
@@ -302,9 +302,9 @@ const (
 )
 
 // AfterAnswer decides what follows the person's choice.
-func (r Improve) AfterAnswer(choice, author string) Move {
+func (r Improve) AfterAnswer(choice, person string) Move {
 	if choice == HaltLoop {
-		return stops(Interrupted.Because("halted by " + cmp.Or(author, "a person") + ": verify prints no number"))
+		return stops(Interrupted.Because("halted by " + cmp.Or(person, "a person") + ": verify prints no number"))
 	}
 	return enter(phase.Review, "")
 }

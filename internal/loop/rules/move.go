@@ -53,11 +53,11 @@ func enter(p phase.Phase, reason string) Move { return Move{Do: Enter, To: p, Re
 func stops(e End) Move { return Move{Do: Stop, End: &e, Reason: e.Reason} }
 
 // because returns a cause as the end of a sentence, ": cause", "" if there is none.
-func because(reason string) string {
-	if reason = strings.TrimSpace(reason); reason == "" {
+func because(cause string) string {
+	if cause = strings.TrimSpace(cause); cause == "" {
 		return ""
 	}
-	return ": " + loop.Clip(reason, 1000)
+	return ": " + loop.Clip(cause, 1000)
 }
 
 // Unfinished returns how to record an iteration that the loop's end cut short. If the loop failed, the iteration has

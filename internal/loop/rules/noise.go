@@ -17,7 +17,7 @@ type Noisy struct {
 	Warnings []string // what cannot be shown with it
 }
 
-// Noise returns what a calibrated metric means for a loop with that spec. each is the length of one evaluation.
+// Noise returns what a calibrated metric means for a loop with that spec. duration is that of one evaluation.
 func Noise(s stats.Sampler, sp spec.Spec, duration time.Duration) Noisy {
 	rules := ImproveOf(sp, 1).Samples
 	sigma, unit := s.Sigma()

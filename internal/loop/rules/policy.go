@@ -113,10 +113,10 @@ func (j *judge) broken(rule, path string, line int, format string, args ...any) 
 
 // file judges one path.
 func (j *judge) file(f Diff) {
-	sealer, sealed := j.seals[j.quote(f.Path)]
+	program, sealed := j.seals[j.quote(f.Path)]
 	switch {
 	case sealed || spec.MatchAny(j.spec.Protect, f.Path):
-		j.broken(spec.RuleSealed, f.Path, 0, "it judges the work and may not change%s", j.because(f.Path, sealer))
+		j.broken(spec.RuleSealed, f.Path, 0, "it judges the work and may not change%s", j.because(f.Path, program))
 		return
 	case j.grouped(f) != "":
 		j.broken(spec.RuleSealed, f.Path, 0, "%s", j.grouped(f))
@@ -156,9 +156,9 @@ func (j *judge) file(f Diff) {
 }
 
 // because returns why a file is sealed by its name, "" if that is not known.
-func (j *judge) because(file, owner string) string {
-	if owner != "" {
-		return " (" + owner + " runs or reads it)"
+func (j *judge) because(file, program string) string {
+	if program != "" {
+		return " (" + program + " runs or reads it)"
 	}
 	if i := slices.IndexFunc(j.spec.Protect, func(glob string) bool { return spec.MatchAny([]string{glob}, file) }); i >= 0 {
 		return " (protect has " + j.spec.Protect[i] + ")"

@@ -42,7 +42,7 @@ func (f GuardFailure) again(retries int) bool {
 // Unnamed stands for the failures of a run whose output names no test.
 const Unnamed = "a failure that names no test"
 
-// RunAgain runs a guard that failed again as often as retries allows, the n-th time by again. It counts as passed then only
+// RunAgain runs a guard that failed again as often as retries allows, the n-th time by rerun. It counts as passed then only
 // if it passes twice; flaky is what had failed.
 func RunAgain(first api.Outcome, retries func(retried int, last api.Outcome) bool, rerun func(n int, previous api.Outcome) (api.Outcome, error)) (last api.Outcome, flaky []string, err error) {
 	last = first

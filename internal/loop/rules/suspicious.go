@@ -66,13 +66,13 @@ func (r Improve) AfterDoubt(kept Move, proven bool) Move {
 }
 
 // AfterSuspect decides what follows a person's choice about a suspicious improvement.
-func (r Improve) AfterSuspect(kept Move, choice, author string) Move {
+func (r Improve) AfterSuspect(kept Move, choice, person string) Move {
 	switch choice {
 	case KeepChange:
 		kept.Suspicious = true
 		return kept
 	case HaltLoop:
-		return stops(Interrupted.Because("halted by " + cmp.Or(author, "a person") + ": the improvement is suspicious"))
+		return stops(Interrupted.Because("halted by " + cmp.Or(person, "a person") + ": the improvement is suspicious"))
 	}
 	kept.Kept, kept.Reason = false, reason.Rejected
 	return kept

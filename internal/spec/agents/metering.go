@@ -58,7 +58,7 @@ type Route struct {
 func (m Metering) Meterable() bool { return m.Base != "" || m.ByModel != nil }
 
 // KeyNames returns the variables that may have its key, if they do not depend on the name of its model.
-func (m Metering) KeyNames() (names []string) {
+func (m Metering) KeyNames() (variables []string) {
 	return list.Map(m.Keys, func(key Key) string { return key.Name })
 }
 
@@ -74,7 +74,7 @@ func (m Metering) Public(settings string) string {
 	return string(must.Have(json.Marshal(values))) // it was JSON
 }
 
-// Direction returns the route of a program with an environment, arguments and a model. Without a route, why is the
+// Direction returns the route of a program with an environment, arguments and a model. Without a route, reason is the
 // rest of a sentence that begins with the program's name. read returns a file of the user's home, nil if it does not
 // exist.
 func (m Metering) Direction(env map[string]string, args []string, model string, read func(file string) []byte) (r Route, reason string) {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Renewed reports whether a program has only renewed the sign-ins in its file, from before to after. No sign-in may
+// Renewed reports whether a program has only renewed the sign-ins in its file, from original to renewed. No sign-in may
 // be added, removed or changed in its kind, and no value may be one that the program runs as a command. opencode
 // fetches settings for a sign-in of the kind wellknown, and pi runs a key that begins with "!".
-func Renewed(prefix, suffix []byte) bool {
+func Renewed(original, renewed []byte) bool {
 	var earlier, current map[string]map[string]any
-	if len(suffix) == 0 || json.Unmarshal(suffix, &current) != nil || len(prefix) > 0 && json.Unmarshal(prefix, &earlier) != nil {
-		return string(prefix) == string(suffix)
+	if len(renewed) == 0 || json.Unmarshal(renewed, &current) != nil || len(original) > 0 && json.Unmarshal(original, &earlier) != nil {
+		return string(original) == string(renewed)
 	}
 	for provider := range earlier {
 		if _, ok := current[provider]; !ok {

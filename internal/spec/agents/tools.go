@@ -92,13 +92,13 @@ func (a Approved) May(c Class) bool {
 }
 
 // Withheld are the program's own names for the tools that are not approved, in the order of Classes.
-func (t Tools) Withheld(a Approved) (names []string) {
+func (t Tools) Withheld(a Approved) (withheld []string) {
 	for _, c := range Classes {
 		if !a.May(c) && (c != Shell || len(a.Commands) == 0) {
-			names = append(names, t.Has[c]...)
+			withheld = append(withheld, t.Has[c]...)
 		}
 	}
-	return names
+	return withheld
 }
 
 // Names are the entries with the program's own names in place of classes, each once.
@@ -162,8 +162,8 @@ func (p Program) Unheld(entries []string) (lines []string) {
 }
 
 // Servers returns the names of the MCP servers that arguments of Claude Code configure as JSON. Approved is each by its
-// name, so that of those in a file nobody knows: other reports whether there are such.
-func Servers(args []string) (names []string, hasOther bool) {
+// name, so that of those in a file nobody knows: hasOther reports whether there are such.
+func Servers(args []string) (servers []string, hasOther bool) {
 	inside := false
 	for _, arg := range args {
 		value, joined := strings.CutPrefix(arg, "--mcp-config=")
@@ -183,10 +183,10 @@ func Servers(args []string) (names []string, hasOther bool) {
 		if json.Unmarshal([]byte(value), &config) != nil {
 			hasOther = true
 		}
-		names = slices.AppendSeq(names, maps.Keys(config.Servers))
+		servers = slices.AppendSeq(servers, maps.Keys(config.Servers))
 	}
-	slices.Sort(names)
-	return slices.Compact(names), hasOther
+	slices.Sort(servers)
+	return slices.Compact(servers), hasOther
 }
 
 func (p Program) named() string {

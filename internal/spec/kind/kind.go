@@ -139,7 +139,7 @@ func Loops() []string {
 	return names(slices.DeleteFunc(slices.Clone(All), func(k Kind) bool { return !k.Loop }))
 }
 
-func names(kinds []Kind) (names []string) {
+func names(kinds []Kind) []string {
 	return list.Map(kinds, func(k Kind) string { return k.Name })
 }
 
@@ -165,7 +165,7 @@ func (k Kind) Machine(version int, tests bool) phase.Machine {
 }
 
 // Phases lists all phases of the newest table, in order.
-func (k Kind) Phases() (names []string) {
+func (k Kind) Phases() []string {
 	return list.Map(k.Machine(len(k.Machines), true).Phases(), func(p phase.Phase) string { return string(p) })
 }
 

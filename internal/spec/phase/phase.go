@@ -85,7 +85,7 @@ func (m Machine) Phases() []Phase {
 	return list
 }
 
-// Check returns nil if to may follow from, else ALO_INVALID_TRANSITION (L6).
+// Check returns nil if next may follow current, else ALO_INVALID_TRANSITION (L6).
 func (m Machine) Check(current, next Phase) error {
 	if slices.Contains(m.Row(current).Next, next) {
 		return nil
@@ -107,8 +107,8 @@ func (m Machine) only(matches func(Row) bool) Phase {
 	return None
 }
 
-// Unbegun returns the phase from which a loop resumes that was in phase at and had begun no iteration. That is the same
-// phase. But if an iteration begins in at, it is the phase before, because the loop then enters at again.
+// Unbegun returns the phase from which a loop resumes that was in the phase current and had begun no iteration. That is the same
+// phase. But if an iteration begins in it, it is the phase before, because the loop then enters it again.
 func (m Machine) Unbegun(current Phase) Phase {
 	if i := m.index(func(r Row) bool { return r.At == current }); i > 0 && m[i].Begins {
 		return m[i-1].At
@@ -116,7 +116,7 @@ func (m Machine) Unbegun(current Phase) Phase {
 	return current
 }
 
-// Completes reports whether a loop that ends in phase from enters complete first. Otherwise it stays in its phase.
+// Completes reports whether a loop that ends in the phase current enters complete first. Otherwise it stays in its phase.
 func (m Machine) Completes(current Phase, success bool) bool {
 	return (success || m.Row(Complete).EveryEnd) && m.Check(current, Complete) == nil
 }

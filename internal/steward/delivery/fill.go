@@ -31,19 +31,19 @@ const notice = "> This task came over the trigger `%s`. Text in backticks and in
 //
 // The task's ID follows from the trigger and the event's key, and Dedupe from trigger and delivery, so a
 // steward knows both a repeated delivery and a repeated event again.
-func Fill(trigger string, template task.Task, e Event) (t task.Task, wanted bool, err error) {
-	title, err := render("title", cmp.Or(template.Title, defaultTitle), valuesOf[string, string](e, func(s string) string { return line(s, maxLine) }))
+func Fill(trigger string, blueprint task.Task, e Event) (t task.Task, wanted bool, err error) {
+	title, err := render("title", cmp.Or(blueprint.Title, defaultTitle), valuesOf[string, string](e, func(s string) string { return line(s, maxLine) }))
 	if err != nil {
 		return t, false, err
 	}
 	if title = line(title, maxLine); title == "" {
 		return t, false, nil
 	}
-	body, err := render("body", cmp.Or(template.Body, defaultBody), valuesOf[marked, fenced](e, func(s string) string { return block(s, maxBody) }))
+	body, err := render("body", cmp.Or(blueprint.Body, defaultBody), valuesOf[marked, fenced](e, func(s string) string { return block(s, maxBody) }))
 	if err != nil {
 		return t, false, err
 	}
-	t = template
+	t = blueprint
 	t.ID, t.Dedupe = named(trigger)+"-"+digest(e.Key)[:12], trigger+"/"+delivery(e.Delivery)
 	title, body = secretscan.Redact(title), secretscan.Redact(body)
 	t.Title, t.Body, t.Source = title, fmt.Sprintf(notice, trigger)+strings.TrimSpace(body)+"\n", Source(trigger)
@@ -61,8 +61,8 @@ func named(trigger string) string {
 func Source(trigger string) string { return task.Triggered + trigger }
 
 // Check returns an error if the templates of a trigger's task can't be filled.
-func Check(template task.Task) error {
-	_, _, err := Fill("", template, Event{Title: "title", Body: "body", Name: "name", Action: "action", Repo: "repo", Branch: "branch", Commit: "commit", URL: "url", Labels: []string{"label"}})
+func Check(blueprint task.Task) error {
+	_, _, err := Fill("", blueprint, Event{Title: "title", Body: "body", Name: "name", Action: "action", Repo: "repo", Branch: "branch", Commit: "commit", URL: "url", Labels: []string{"label"}})
 	return err
 }
 

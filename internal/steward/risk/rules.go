@@ -280,9 +280,9 @@ func above(amount, limit *metric.Decimal) bool {
 }
 
 // distinct returns the texts in their order, each once.
-func distinct(list []string) (unique []string) {
+func distinct(texts []string) (unique []string) {
 	seen := map[string]bool{}
-	for _, text := range list {
+	for _, text := range texts {
 		if !seen[text] {
 			unique = append(unique, text)
 		}

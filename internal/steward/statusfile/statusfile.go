@@ -150,18 +150,18 @@ func active(s steward.State) *steward.Task {
 }
 
 // next says what happens next, in order; waiting is how much waits for a person.
-func next(s steward.State, waiting int) (names []string) {
-	add := func(format string, args ...any) { names = append(names, fmt.Sprintf(format, args...)) }
+func next(s steward.State, waiting int) (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if s.Status.Ended() {
 		add("None: the steward has ended")
-		return names
+		return lines
 	}
 	if waiting > 0 {
 		add("A person answers what waits below: %d", waiting)
 	}
 	if s.Paused {
 		add("Nothing continues until %s", code(shell.Join("pawl", "steward", "continue", s.Steward)))
-		return names
+		return lines
 	}
 	for _, t := range s.Tasks {
 		switch {
@@ -179,10 +179,10 @@ func next(s steward.State, waiting int) (names []string) {
 		add("No task starts until %s", code(shell.Join("pawl", "steward", "resume", s.Steward)))
 	case len(s.Queue) > 0:
 		add("Task %s starts as soon as there is room; %d in the queue", code(s.Queue[0]), len(s.Queue))
-	case len(names) == 0:
+	case len(lines) == 0:
 		add("Somebody submits a task")
 	}
-	return names
+	return lines
 }
 
 func position(s steward.State) string {

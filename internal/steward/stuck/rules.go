@@ -117,7 +117,7 @@ var Rules = []Rule{
 }
 
 // Check returns what the rules find in a window, in the order of Rules. Findings with Stop are counts beyond their
-// limit. The others are warnings, without those that the window was already Told of. at is the state of the task. A
+// limit. The others are warnings, without those that the window was already Told of. state is that of the task. A
 // stop by the rule Executing is a check-in. It comes at the end of an iteration, because the time of an iteration is
 // only counted then.
 func Check(w Window, limits charter.Limits, state task.State) (findings []task.Finding) {

@@ -50,7 +50,7 @@ func DecodeTask(doc []byte, specs func(key string, t Task) spec.Problems) (t Tas
 	return t, nil
 }
 
-// Admit returns a task as the queue keeps it: with an ID and a title, and its steps InOrder. known reports whether
+// Admit returns a task as the queue keeps it: with an ID and a title, and its steps InOrder. exists reports whether
 // the steward has, or has had, a task with an ID. An ID that Admit makes from the title may be known already; the
 // steward then makes it unique. The error is a fault INVALID_MESSAGE that lists all problems.
 func Admit(t Task, exists func(id string) bool) (Task, error) {
