@@ -39,7 +39,9 @@ func (a *Caller) CallAgent(ctx context.Context, input api.Call) (api.Called, err
 	} else if err := a.dropOther(ctx, input.Step); err != nil {
 		return api.Called{}, err
 	}
-	out, err := command.Do(ctx, a.Runner, input.Step, func(ctx context.Context, w *command.Work) (api.Called, error) { return makeCall(ctx, w, input) })
+	out, err := command.Do(ctx, a.Runner, input.Step, func(ctx context.Context, w *command.Work) (api.Called, error) {
+		return makeCall(ctx, w, input)
+	})
 	if err == nil {
 		err = a.toldAgain(ctx, input, &out)
 	}

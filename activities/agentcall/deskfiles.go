@@ -150,8 +150,16 @@ func (files deskFiles) putBack(desk string) error {
 
 func (f deskFile) putBack(root *os.Root) error {
 	for dir := f.Name; dir != "."; dir = path.Dir(dir) {
-		if info, err := root.Lstat(dir); err != nil || dir == f.Name && !info.Mode().IsRegular() || dir != f.Name && !info.IsDir() {
-			return nil //nolint:nilerr // the agent has removed or replaced it
+		info, err := root.Lstat(dir)
+		if err != nil {
+			return nil //nolint:nilerr // the agent has removed it
+		}
+		isUnchangedKind := info.IsDir()
+		if dir == f.Name {
+			isUnchangedKind = info.Mode().IsRegular()
+		}
+		if !isUnchangedKind {
+			return nil // the agent has replaced it
 		}
 	}
 	switch {

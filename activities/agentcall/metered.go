@@ -60,7 +60,9 @@ func toMeter(p agents.Program, budget map[loop.Resource]metric.Decimal) loop.Res
 
 // direction returns how the programs of an agent reach pawl's meter. If they do not, reason is the rest of a
 // sentence that begins with the agent's name. The meter of a call has one provider, and so serves one program.
-func direction(ws *workspace.Workspace, programs []agents.Program, agent spec.Agent, env []string) (r agents.Route, reason string) {
+func direction(
+	ws *workspace.Workspace, programs []agents.Program, agent spec.Agent, env []string,
+) (r agents.Route, reason string) {
 	switch {
 	case agent.Use == spec.UseCommand || len(programs) != 1:
 		return r, "can't use pawl's meter"
@@ -317,7 +319,9 @@ func (m *counted) in(byAgent loop.Usage) loop.Usage {
 	u := byAgent
 	u.ToolCalls = max(byAgent.ToolCalls, m.total.Tools)
 	cost := adapter.Dollars(m.total.Nano)
-	if m.total.Calls == 0 || m.total.Tokens()+m.slack() < byAgent.InputTokens+byAgent.OutputTokens { // it has not counted everything
+	reported := byAgent.InputTokens + byAgent.OutputTokens
+	hasCountedAll := m.total.Calls > 0 && m.total.Tokens()+m.slack() >= reported
+	if !hasCountedAll {
 		if cost.Cmp(byAgent.CostUSD) > 0 {
 			u.CostUSD = cost
 		}

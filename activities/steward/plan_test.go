@@ -73,9 +73,9 @@ func TestS3_ATaskThatBringsItsStepsIsPlannedWithoutAPlanner(t *testing.T) {
 	gittest.Git(t, s.User, "commit", "-qm", "further", "--allow-empty")
 	gittest.Write(t, s.User+"/RULES.md", "be strict\n")
 	gittest.Git(t, s.User, "commit", "-qam", "other rules")
-	again := s.Plan("one", func(in *stewardapi.PlanTask) { in.Key.Iteration = 1 })
-	require.NotEqual(t, p.Governance, again.Governance)
-	require.NotEqual(t, p.Base, again.Base)
+	second := s.Plan("one", func(in *stewardapi.PlanTask) { in.Key.Iteration = 1 })
+	require.NotEqual(t, p.Governance, second.Governance)
+	require.NotEqual(t, p.Base, second.Base)
 }
 
 func TestS12_APlanIsAssessedOnceMoreAsItIs(t *testing.T) {
@@ -95,13 +95,13 @@ func TestS12_APlanIsAssessedOnceMoreAsItIs(t *testing.T) {
 	assess := func(hash string) stewardapi.TaskPlanned {
 		return s.Plan("one", func(in *stewardapi.PlanTask) { in.Key.Name, in.Again = "assess-one", hash })
 	}
-	again := assess(p.Plan.Hash)
-	require.Empty(t, again.Problems)
-	require.Equal(t, p.Plan, again.Plan, "nobody is asked for another one")
+	second := assess(p.Plan.Hash)
+	require.Empty(t, second.Problems)
+	require.Equal(t, p.Plan, second.Plan, "nobody is asked for another one")
 	require.Equal(t, task.T2, p.Tier)
-	require.Equal(t, task.T1, again.Tier)
-	require.True(t, again.Governs)
-	s.Append(loop.Event{Type: loop.TierSet, Task: "one", Tier: again.Tier, By: again.TierBy, TaskPlan: again.Plan})
+	require.Equal(t, task.T1, second.Tier)
+	require.True(t, second.Governs)
+	s.Append(loop.Event{Type: loop.TierSet, Task: "one", Tier: second.Tier, By: second.TierBy, TaskPlan: second.Plan})
 	s.Whole()
 }
 

@@ -69,10 +69,10 @@ func TestS7_AStewardsRecordIsWholeAndRestoresIt(t *testing.T) {
 func TestS7_ARetryFindsWhatWasAppended(t *testing.T) {
 	t.Parallel()
 	s := actest.BeginSteward(t, nil, nil)
-	again := stewardapi.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one"}})}
-	first := s.AppendIn(again)
+	request := stewardapi.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one"}})}
+	first := s.AppendIn(request)
 	s.StartWorker()
-	second, err := s.RecordTasks(t.Context(), again)
+	second, err := s.RecordTasks(t.Context(), request)
 	require.NoError(t, err)
 	require.Equal(t, first.Ledger, second.Ledger)
 	openTwice(s)

@@ -99,10 +99,12 @@ func exposed() bool {
 // does not do what this process was told.
 func (s *session) asked() error {
 	needsToken := s.engine.Found().Pass != nil
+	const advice = "End that one first: `pawl doctor` says which process it is."
 	switch {
-	case s.app.auth == auth.Wanted && !needsToken, s.app.auth == auth.Unwanted && needsToken:
-		return fault.New(fault.PreconditionFailed, "another pawl runs the engine, and that engine requires %s token", map[bool]string{true: "a", false: "no"}[needsToken]).
-			Advise("End that one first: `pawl doctor` says which process it is.")
+	case s.app.auth == auth.Wanted && !needsToken:
+		return fault.New(fault.PreconditionFailed, "another pawl runs the engine, and that engine requires no token").Advise(advice)
+	case s.app.auth == auth.Unwanted && needsToken:
+		return fault.New(fault.PreconditionFailed, "another pawl runs the engine, and that engine requires a token").Advise(advice)
 	case s.app.auth == auth.AsBefore && needsToken && exposed():
 		s.app.say("agents have no network of their own on this machine, so the engine requires a token; `--auth=false` turns that off")
 	}

@@ -144,6 +144,9 @@ type Error struct {
 	Cause Code `json:"cause,omitempty"`
 	// Step names what failed before the work of the activity began: Setup, or "".
 	Step string `json:"step,omitempty"`
+
+	// template is an advice with the placeholders of a Subject, if it has one of its own and no Do.
+	template string
 }
 
 // Setup is the Step of a fault whose work did not begin because setup.command failed.
@@ -156,29 +159,57 @@ func New(code Code, format string, args ...any) *Error {
 
 // Advise returns the same fault with more exact advice.
 func (e *Error) Advise(do string) *Error {
-	return &Error{Code: e.Code, What: e.What, Do: do, Cause: e.Cause, Step: e.Step}
+	advised := *e
+	advised.Do, advised.template = do, ""
+	return &advised
+}
+
+// AdviseAbout returns the same fault with more exact advice, which has the placeholders of a Subject.
+func (e *Error) AdviseAbout(template string) *Error {
+	advised := *e
+	advised.Do, advised.template = "", template
+	return &advised
 }
 
 // In returns the same fault with the step that failed.
 func (e *Error) In(step string) *Error {
-	return &Error{Code: e.Code, What: e.What, Do: e.Do, Cause: e.Cause, Step: step}
+	failed := *e
+	failed.Step = step
+	return &failed
 }
 
 // About returns the same fault, whose advice names the subject's commands instead of those for any loop.
 func (e *Error) About(subject Subject) *Error {
-	template := e.template()
-	if filled := subject.fill(template); filled != template {
+	general := e.general()
+	if filled := subject.fill(general); filled != general {
 		return e.Advise(filled)
 	}
 	return e
 }
 
-// Advice returns what to do: the fault's own advice, else the table's.
-func (e *Error) Advice() string { return anyLoop.fill(e.template()) }
+// Settled returns the same fault without a template of its own, as it can be sent to others.
+func (e *Error) Settled() *Error {
+	if e.template == "" {
+		return e
+	}
+	return e.Advise(e.Advice())
+}
 
-func (e *Error) template() string {
+// Advice returns what to do: the fault's own advice, else the table's.
+func (e *Error) Advice() string {
 	if e.Do != "" {
 		return e.Do
+	}
+	return anyLoop.fill(e.general())
+}
+
+// general returns the advice that a subject fills in, "" if the fault has a more exact one.
+func (e *Error) general() string {
+	if e.Do != "" {
+		return ""
+	}
+	if e.template != "" {
+		return e.template
 	}
 	k, _ := Lookup(e.Code)
 	return k.advice

@@ -123,14 +123,14 @@ func TestPrioritiesHaveAnEnd(t *testing.T) {
 
 func TestWhatWasKeptIsAskedAboutAgainWhenItIsAnother(t *testing.T) {
 	o := open(t, limits())
-	at := func(commit string) stewardapi.Validated {
+	movedTo := func(commit string) stewardapi.Validated {
 		return stewardapi.Validated{Drift: []task.Drift{{Name: task.DriftRemote, What: "main", Theirs: commit, Text: "it is at " + commit}}}
 	}
-	o.validated(at("1"))
+	o.validated(movedTo("1"))
 	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
-	o.validated(at("1"))
+	o.validated(movedTo("1"))
 	require.Empty(t, o.s.Gates)
-	o.validated(at("2"))
+	o.validated(movedTo("2"))
 	require.Len(t, o.s.Gates, 1)
 	require.Equal(t, "it is at 2", o.s.Gates[0].Summary)
 }
@@ -138,25 +138,25 @@ func TestWhatWasKeptIsAskedAboutAgainWhenItIsAnother(t *testing.T) {
 // TestS11_DriftThatWasAcceptedIsAskedAboutAgainOnceItHasPassed, whether an answer or nobody put it right.
 func TestS11_DriftThatWasAcceptedIsAskedAboutAgainOnceItHasPassed(t *testing.T) {
 	const file = "STATUS_LEDGER.md"
-	is := func(theirs string) stewardapi.Validated {
+	differing := func(theirs string) stewardapi.Validated {
 		return stewardapi.Validated{Drift: []task.Drift{{Name: task.DriftArtifact, What: file, Theirs: theirs, Text: "it differs"}}}
 	}
 	for _, second := range []string{Keep, Restore} {
 		o := open(t, limits())
 		for range 2 {
-			o.validated(is(""))
+			o.validated(differing(""))
 			require.Len(t, o.s.Gates, 1, second)
 			require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
-			o.validated(is(""))
+			o.validated(differing(""))
 			require.Empty(t, o.s.Gates, "it is as they want it")
-			o.validated(is("edited"))
+			o.validated(differing("edited"))
 			require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: second}))
 		}
 		require.Equal(t, loop.Fold(New("s"), o.events).At(o.s.Ledger), o.s)
 	}
 	o := open(t, limits())
 	for range 2 {
-		o.validated(is(""))
+		o.validated(differing(""))
 		require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
 		v := stewardapi.Validated{Well: []task.Drift{{Name: task.DriftArtifact, What: file, Text: "it is there again"}, {Name: task.DriftCI, What: "main", Text: "CI of main is well again"}}}
 		o.validated(v)

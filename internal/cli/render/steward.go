@@ -65,7 +65,7 @@ func (s Style) unlisted(st steward.State) string {
 		started, waiting = " more begun, but not finished", " more not begun"
 	}
 	queued, endedTasks := st.QueueCount, int(st.Indicators.Done+st.Indicators.Cancelled)
-	begun := st.TasksCount - queued - endedTasks
+	atWork := st.TasksCount - queued - endedTasks
 	for _, t := range st.Tasks {
 		switch {
 		case t.Outcome != "":
@@ -73,11 +73,11 @@ func (s Style) unlisted(st steward.State) string {
 		case t.State == task.Idle:
 			queued--
 		default:
-			begun--
+			atWork--
 		}
 	}
 	line := func(n int, text string) string { return Around("\n", s.Dim(above(0, "and ", n, text)), "") }
-	return line(begun, started) + line(queued, waiting) + line(endedTasks, " more ended; the ledger has them")
+	return line(atWork, started) + line(queued, waiting) + line(endedTasks, " more ended; the ledger has them")
 }
 
 func standing(st steward.State) string {

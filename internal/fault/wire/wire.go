@@ -14,10 +14,7 @@ import (
 // code, and it is never retried. A result, unless nil, comes first in the details, as the contract says for loops that
 // failed.
 func Encode(f *fault.Error, result any) error {
-	sent := *f
-	if sent.Do != "" {
-		sent.Do = f.Advice()
-	}
+	sent := *f.Settled()
 	details := []any{sent}
 	if result != nil {
 		details = []any{result, sent}

@@ -136,12 +136,12 @@ func AnsweredBefore(code fault.Code, earlier loop.Answer, message, choice string
 		return fault.New(code, "the gate %s is closed: %s", earlier.Gate, text)
 	}
 	return fault.New(code, "the gate %s was answered like this already: %s", earlier.Gate, text).
-		Advise("The answer does not count again. `{show}` says what the {word} waits for now, if anything.")
+		AdviseAbout("An answer counts once. `{show}` says what the {word} waits for now, if anything.")
 }
 
 // NameIt advises how to answer a gate by a hash by which another gate was answered before.
 func NameIt(g loop.Gate) string {
-	return fmt.Sprintf(`It does not count again. If you mean the gate %[1]s, which has the same hash, name it: {"gate": %[1]q}, or --gate %[1]s.`, g.ID)
+	return fmt.Sprintf(`An answer counts once. If you mean the gate %[1]s, which has the same hash, name it: {"gate": %[1]q}, or --gate %[1]s.`, g.ID)
 }
 
 // names reports whether a person who gives these digits names that hash.

@@ -58,10 +58,10 @@ func sameProposal(p *loop.Proposal, hash string) error {
 		return fault.New(fault.PreconditionFailed, "the loop has made no proposal").Advise("It makes one when it ends with something kept.")
 	case len(hash) < minHash:
 		return fault.New(fault.HashMismatch, "the proposal must be named by its hash, at least its first %d digits", minHash).
-			Advise("Look at it (`{diff}`) and name exactly that hash.")
+			AdviseAbout("Look at it (`{diff}`) and name exactly that hash.")
 	case !strings.HasPrefix(strings.ToLower(p.Hash), strings.ToLower(hash)):
 		return fault.New(fault.HashMismatch, "the hash %s is not that of the proposal (%s)", clip(hash), p.Hash[:minHash]).
-			Advise("Look at the proposal as it is now (`{diff}`) and name exactly that hash.")
+			AdviseAbout("Look at the proposal as it is now (`{diff}`) and name exactly that hash.")
 	}
 	return nil
 }
