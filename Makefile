@@ -30,6 +30,6 @@ generate:
 pictures:
 	docs/pictures/draw.sh
 
-# The side-by-side measurements of docs/numbers.md. They take some minutes.
+# The side-by-side measurements of docs/reference/numbers.md. They take some minutes.
 bench:
 	bench/run

@@ -281,7 +281,7 @@ func Ensure(s spec.Sandbox, m sandbox.Machine, closed []int, broken []sandbox.Br
 	}
 	missing := fault.New(fault.PreconditionFailed, "the spec requires a sandbox, but this machine lacks %s", lacks)
 	if sandbox.OnlyBounds(broken) {
-		return Refuse(missing.Advise("Run pawl where it can make cgroups (as root, or with systemd-run --user --scope pawl up), take limits.memory and limits.processes out of the spec, or set `sandbox.use` to auto, which says what is not limited. docs/sandbox.md lists the machines."))
+		return Refuse(missing.Advise("Run pawl where it can make cgroups (as root, or with systemd-run --user --scope pawl up), take limits.memory and limits.processes out of the spec, or set `sandbox.use` to auto, which says what is not limited. docs/reference/sandbox.md lists the machines."))
 	}
 	return Refuse(missing.
 		Advise("Run the loop on Linux 5.12 or later with user namespaces or bubblewrap, or set `sandbox.use` to auto, which uses what is available and says what that is."))

@@ -37,7 +37,7 @@ const (
 // Rule is one rule that a change has to pass.
 type Rule struct {
 	Name   string
-	Judges string // what it judges, in the words of docs/spec.md
+	Judges string // what it judges, in the words of docs/reference/spec.md
 	Blocks bool   // a violation stops a loop of any kind for a person, unless limits.onSealed says otherwise; the other rules stop only Deliver loops
 
 	// In a policy a rule has a limit, a word (deny or allow), or no setting.

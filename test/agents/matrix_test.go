@@ -22,7 +22,7 @@ import (
 	"pawl/test/harness/world"
 )
 
-// matrixFile has the recorded results of the matrix, which docs/agents-tested.md shows. With PAWL_MATRIX=FILE the
+// matrixFile has the recorded results of the matrix, which docs/reference/agents-tested.md shows. With PAWL_MATRIX=FILE the
 // results are written to that file instead and compared with nothing.
 const matrixFile = "test/agents/testdata/matrix.json"
 
@@ -72,7 +72,7 @@ const (
 
 // TestTheMatrixOfRealPrograms runs each program of agent.use in the sandbox, against a scripted model server that
 // speaks their protocols, in a repository full of settings that would run something. matrix_cases_test.go has the
-// cases, docs/agents-tested.md shows the results.
+// cases, docs/reference/agents-tested.md shows the results.
 func TestTheMatrixOfRealPrograms(t *testing.T) {
 	world.Slow(t, "TestProgramsByTheirStreams has their streams")
 	python, err := exec.LookPath("python3")

@@ -32,7 +32,7 @@ var update = flag.Bool("update", false, "write the generated pages anew")
 const generated = "<!-- Generated from the code by `go test ./test/docs -update`; do not edit. -->\n\n"
 
 func TestGeneratedPagesAreInStep(t *testing.T) {
-	for name, text := range map[string]string{"events.md": events(t), "errors.md": errorsPage(), "phases.md": phases(), "sealed.md": sealedPage()} {
+	for name, text := range map[string]string{"reference/events.md": events(t), "reference/errors.md": errorsPage(), "reference/phases.md": phases(), "reference/sealed.md": sealedPage()} {
 		path := filepath.Join("..", "..", "docs", name)
 		if *update {
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
@@ -43,19 +43,19 @@ func TestGeneratedPagesAreInStep(t *testing.T) {
 	}
 }
 
-// TestSchemaIsInStep compares the JSON Schema with the reader's own tables and the words of docs/spec.md.
+// TestSchemaIsInStep compares the JSON Schema with the reader's own tables and the words of docs/reference/spec.md.
 func TestSchemaIsInStep(t *testing.T) {
-	ofLoops, ofStewards, divided := strings.Cut(page(t, "spec.md"), "\n## The spec of a steward\n")
+	ofLoops, ofStewards, divided := strings.Cut(page(t, "reference/spec.md"), "\n## The spec of a steward\n")
 	require.True(t, divided)
 	loops, stewards := meanings(ofLoops), meanings(ofStewards)
 	for _, key := range spec.Keys() {
-		require.NotEmpty(t, loops[key], "docs/spec.md does not say what %s means", key)
+		require.NotEmpty(t, loops[key], "docs/reference/spec.md does not say what %s means", key)
 	}
 	for _, key := range charterKeys() {
-		require.NotEmpty(t, stewards[key], "docs/spec.md does not say what %s means to a steward", key)
+		require.NotEmpty(t, stewards[key], "docs/reference/spec.md does not say what %s means to a steward", key)
 	}
 	for key := range stewards {
-		require.Contains(t, charterKeys(), key, "docs/spec.md has a key that no steward knows")
+		require.Contains(t, charterKeys(), key, "docs/reference/spec.md has a key that no steward knows")
 	}
 	text, err := json.MarshalIndent(schemaOfFiles(loops, stewards), "", "  ")
 	require.NoError(t, err)
@@ -94,22 +94,22 @@ func charterKeys() []string {
 	return all
 }
 
-// TestPolicyRulesAreInStep compares the table in docs/spec.md with the rules.
+// TestPolicyRulesAreInStep compares the table in docs/reference/spec.md with the rules.
 func TestPolicyRulesAreInStep(t *testing.T) {
 	const head = "| rule | setting | default | what it judges | blocks |\n|---|---|---|---|---|\n"
-	text := page(t, "spec.md")
+	text := page(t, "reference/spec.md")
 	before, rest, ok := strings.Cut(text, head)
-	require.True(t, ok, "docs/spec.md has no table of rules")
+	require.True(t, ok, "docs/reference/spec.md has no table of rules")
 	_, after, _ := strings.Cut(rest, "\n\n")
 	if strings.HasPrefix(rest, "\n") { // an empty table
 		after = rest[1:]
 	}
 	text = before + head + rules() + "\n" + after
-	path := filepath.Join("..", "..", "docs", "spec.md")
+	path := filepath.Join("..", "..", "docs", "reference", "spec.md")
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	require.Equal(t, text, page(t, "spec.md"), "docs/spec.md is out of step: go test ./test/docs -update")
+	require.Equal(t, text, page(t, "reference/spec.md"), "docs/reference/spec.md is out of step: go test ./test/docs -update")
 }
 
 func rules() string {
@@ -181,7 +181,7 @@ vitest, mocha, playwright, tap, rspec and prove for the list of their tests and 
 them without running them, have known names for their test files, or (such as ` + "`" + `cargo` + "`" + ` with tests beside the code) name no file. For those,
 pawl counts: a guard in which fewer tests pass than before has failed.
 
-No list is complete ([why it is as it is](decisions/0015-sealed-means-the-evaluator.md)). pawl does not find what a program runs by
+No list is complete ([why it is as it is](../decisions/0015-sealed-means-the-evaluator.md)). pawl does not find what a program runs by
 itself, or a file name in a string or put together from parts: name such files in ` + "`" + `protect` + "`" + `. Nothing
 stops code from lying about itself while a test or a benchmark runs it: read the diff.
 
@@ -361,18 +361,18 @@ func table(m phase.Machine, label func(from, to phase.Phase) (string, bool)) str
 	return w.String()
 }
 
-// TestEveryKeyIsDocumented compares docs/spec.md with the keys of the contract.
+// TestEveryKeyIsDocumented compares docs/reference/spec.md with the keys of the contract.
 func TestEveryKeyIsDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "spec.md"))
 	require.NoError(t, err)
 	for _, key := range spec.Keys() {
 		require.Contains(t, string(page), "`"+key+"`", "%s is not documented", key)
 	}
 }
 
-// TestWhatAnAgentMayReportIsDocumented compares docs/spec.md with what pawl reads of a result file.
+// TestWhatAnAgentMayReportIsDocumented compares docs/reference/spec.md with what pawl reads of a result file.
 func TestWhatAnAgentMayReportIsDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "spec.md"))
 	require.NoError(t, err)
 	row := regexp.MustCompile("(?m)^\\| `PAWL_RESULT` .*$").FindString(string(page))
 	result := reflect.TypeFor[prompt.Result]()
@@ -385,7 +385,7 @@ func TestWhatAnAgentMayReportIsDocumented(t *testing.T) {
 
 // TestConformanceNamesTestsThatExist finds tests that were renamed or removed.
 func TestConformanceNamesTestsThatExist(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "conformance.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "conformance.md"))
 	require.NoError(t, err)
 	have := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)

@@ -37,7 +37,7 @@ var cases = []struct{ key, says string }{
 	{"planted settings", "settings that its shell writes"},
 }
 
-// TestTheMatrixOfAgentsIsInStep compares the table in docs/agents-tested.md with the results of the tests with real
+// TestTheMatrixOfAgentsIsInStep compares the table in docs/reference/agents-tested.md with the results of the tests with real
 // programs.
 func TestTheMatrixOfAgentsIsInStep(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "agents", "testdata", "matrix.json"))
@@ -72,13 +72,13 @@ func TestTheMatrixOfAgentsIsInStep(t *testing.T) {
 		all += len(cells[name])
 	}
 	require.Equal(t, all, shown, "the page has no row for some case")
-	before, rest, found := strings.Cut(page(t, "agents-tested.md"), "<!-- matrix -->\n")
+	before, rest, found := strings.Cut(page(t, "reference/agents-tested.md"), "<!-- matrix -->\n")
 	require.True(t, found)
 	_, after, found := strings.Cut(rest, "<!-- /matrix -->")
 	require.True(t, found)
 	text := before + "<!-- matrix -->\n" + w.String() + "<!-- /matrix -->" + after
 	if *update {
-		require.NoError(t, os.WriteFile(filepath.Join("..", "..", "docs", "agents-tested.md"), []byte(text), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join("..", "..", "docs", "reference", "agents-tested.md"), []byte(text), 0o644))
 	}
-	require.Equal(t, text, page(t, "agents-tested.md"), "docs/agents-tested.md is out of step: go test ./test/docs -update")
+	require.Equal(t, text, page(t, "reference/agents-tested.md"), "docs/reference/agents-tested.md is out of step: go test ./test/docs -update")
 }

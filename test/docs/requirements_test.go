@@ -13,11 +13,11 @@ import (
 
 var requirement = regexp.MustCompile(`\b([LPASE][0-9]{1,2}(?:\.[0-9])?)\b`)
 
-// requirements returns the IDs that docs/requirements.md defines: those that begin a row of a table.
+// requirements returns the IDs that docs/reference/requirements.md defines: those that begin a row of a table.
 func requirements(t *testing.T) map[string]bool {
 	defined := map[string]bool{}
-	for _, row := range regexp.MustCompile(`(?m)^\| ([LPASE][0-9.]+) \|`).FindAllStringSubmatch(page(t, "requirements.md"), -1) {
-		require.False(t, defined[row[1]], "docs/requirements.md defines %s twice", row[1])
+	for _, row := range regexp.MustCompile(`(?m)^\| ([LPASE][0-9.]+) \|`).FindAllStringSubmatch(page(t, "reference/requirements.md"), -1) {
+		require.False(t, defined[row[1]], "docs/reference/requirements.md defines %s twice", row[1])
 		defined[row[1]] = true
 	}
 	return defined
@@ -29,31 +29,31 @@ func TestEveryRequirementThatIsNamedIsDefined(t *testing.T) {
 	inTestName := regexp.MustCompile(`\bTest([LPASE])([0-9]+?)(?:_?(5))?(?:_|[A-Z])`) // TestP5_5_… and TestP55_… are both P5.5
 	sources(t, func(path, text string) {
 		for _, m := range requirement.FindAllStringSubmatch(text, -1) {
-			require.True(t, defined[m[1]], "%s names %s, which docs/requirements.md does not define", path, m[1])
+			require.True(t, defined[m[1]], "%s names %s, which docs/reference/requirements.md does not define", path, m[1])
 		}
 		for _, m := range inTestName.FindAllStringSubmatch(text, -1) {
 			id := m[1] + m[2]
 			if m[3] != "" && defined[id+"."+m[3]] {
 				id += "." + m[3]
 			}
-			require.True(t, defined[id], "%s: %s names no requirement of docs/requirements.md", path, m[0])
+			require.True(t, defined[id], "%s: %s names no requirement of docs/reference/requirements.md", path, m[0])
 		}
 		for _, invariant := range regexp.MustCompile(`INV-[A-Z]+-[0-9]+`).FindAllString(text, -1) {
-			require.Contains(t, page(t, "requirements.md"), invariant, path)
+			require.Contains(t, page(t, "reference/requirements.md"), invariant, path)
 		}
 	})
 }
 
-// TestEveryRequirementHasItsPlaceInConformance compares docs/conformance.md with docs/requirements.md.
+// TestEveryRequirementHasItsPlaceInConformance compares docs/reference/conformance.md with docs/reference/requirements.md.
 func TestEveryRequirementHasItsPlaceInConformance(t *testing.T) {
 	placed := map[string]bool{}
-	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]*) \|`).FindAllStringSubmatch(page(t, "conformance.md"), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]*) \|`).FindAllStringSubmatch(page(t, "reference/conformance.md"), -1) {
 		for _, id := range requirement.FindAllString(row[1], -1) {
 			placed[id] = true
 		}
 	}
 	for id := range requirements(t) {
-		require.True(t, placed[id], "docs/conformance.md has no row for %s", id)
+		require.True(t, placed[id], "docs/reference/conformance.md has no row for %s", id)
 	}
 }
 

@@ -1,3 +1,3 @@
 // Package security tests what agents do that they should not. Start at escapes_test.go, whose table is
-// docs/escapes.md.
+// docs/reference/escapes.md.
 package security

@@ -19,7 +19,7 @@ var outcomes = map[string]string{
 	noticed: "ends the loop", sealed: "blocks the loop (`sealed`)", secret: "blocks the loop (`secrets`)", nothing: "–",
 }
 
-// TestEscapesAreDocumented holds docs/escapes.md to what TestEscapes and the sandbox's tests prove.
+// TestEscapesAreDocumented holds docs/reference/escapes.md to what TestEscapes and the sandbox's tests prove.
 func TestEscapesAreDocumented(t *testing.T) {
 	outcome := func(comes string) string {
 		if text, ok := outcomes[comes]; ok {
@@ -57,9 +57,9 @@ func TestEscapesAreDocumented(t *testing.T) {
 	page.WriteString("\n" + bounds)
 	require.Greater(t, count, 250)
 	if *world.Update {
-		require.NoError(t, os.WriteFile("docs/escapes.md", []byte(page.String()), 0o644))
+		require.NoError(t, os.WriteFile("docs/reference/escapes.md", []byte(page.String()), 0o644))
 	}
-	require.Equal(t, page.String(), world.ReadFile("docs/escapes.md"), "docs/escapes.md is out of step: go test ./test/security -run TestEscapesAreDocumented -update")
+	require.Equal(t, page.String(), world.ReadFile("docs/reference/escapes.md"), "docs/reference/escapes.md is out of step: go test ./test/security -run TestEscapesAreDocumented -update")
 }
 
 const bounds = `## Memory and processes

@@ -77,7 +77,7 @@ func TestTheIDIsTheOneAskedForElseTheNameElseTheFolderWithASuffix(t *testing.T) 
 }
 
 func TestEverySearchAttributeHasATypeOfTemporalsAndStandsInTheDocs(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/temporal.md")
+	page, err := os.ReadFile("../../../docs/guides/temporal.md")
 	require.NoError(t, err)
 	best := metric.MustDecimal("1.5")
 	full := launch.Published(loop.State{Kind: "improve", Gate: &loop.Gate{Kind: loop.GateDiff}, Best: &best})

@@ -9,7 +9,7 @@ import (
 
 // Environment returns the variables by which programs in the sandbox find the proxy. They belong at the end of the
 // environment, which has these values without them: the settings of the JVM's build tools are added to those there.
-// docs/sandbox.md lists the programs that were tried.
+// docs/reference/sandbox.md lists the programs that were tried.
 func Environment(values map[string]string) []string {
 	address := fmt.Sprintf("127.0.0.1:%d", Port)
 	const local = "localhost,.localhost,127.0.0.1,127.0.0.0/8,0.0.0.0,::1" // some programs do not understand ranges

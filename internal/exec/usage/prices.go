@@ -40,7 +40,7 @@ type Prices []Price
 //go:embed prices.json
 var listed []byte
 
-// Listed returns the list prices that pawl contains. They are estimates; docs/meter.md has their source and date.
+// Listed returns the list prices that pawl contains. They are estimates; docs/reference/meter.md has their source and date.
 func Listed() Prices { return must.Have(ParsePrices(listed)) } // a test reads it
 
 // ParsePrices reads a table from a JSON list of Price. The error names the wrong entry.

@@ -14,9 +14,9 @@ import (
 	"pawl/internal/steward/charter"
 )
 
-// TestThePagesCommandsSendWork runs the commands of docs/triggers.md, and reads its specs.
+// TestThePagesCommandsSendWork runs the commands of docs/guides/triggers.md, and reads its specs.
 func TestThePagesCommandsSendWork(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "triggers.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "guides", "triggers.md"))
 	require.NoError(t, err)
 	blocks := map[string][]string{}
 	for _, m := range regexp.MustCompile("(?s)```(sh|yaml)\n(.*?)```").FindAllStringSubmatch(string(text), -1) {

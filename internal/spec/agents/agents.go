@@ -40,7 +40,7 @@ type Program struct {
 	Vendor      string // whose models it calls, "" if its settings decide that
 	NamesVendor bool   // the names of its models begin with their vendor: anthropic/claude-sonnet-4-5
 
-	Version string   // the version that was measured, see docs/agents.md
+	Version string   // the version that was measured, see docs/guides/agents.md
 	Package string   // its npm package, which CI installs
 	Keys    []string // the variables with its own credentials; it gets no other secrets
 	Login   string   // the command with which a person signs in, "" if only keys work

@@ -90,7 +90,7 @@ func TestParseIsQuickOnHostileMarkdown(t *testing.T) {
 
 // TestParseReadsThisProjectsDocs reads Markdown that was not written for the test.
 func TestParseReadsThisProjectsDocs(t *testing.T) {
-	source, err := os.ReadFile("../../../docs/architecture.md")
+	source, err := os.ReadFile("../../../docs/explanation/architecture.md")
 	require.NoError(t, err)
 	is := issue.Parse(source)
 	require.Equal(t, "How pawl is built", is.Title)

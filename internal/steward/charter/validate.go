@@ -119,7 +119,7 @@ func (c Charter) check() spec.Problems {
 		}
 		template(&k, key+".task", filled)
 		if err := delivery.Check(t.Task); err != nil {
-			k.Add(key+".task", err.Error(), "templates over what came in: docs/triggers.md has the names")
+			k.Add(key+".task", err.Error(), "templates over what came in: docs/guides/triggers.md has the names")
 		}
 	}
 	c.Remote.check(&k)

@@ -16,15 +16,15 @@ import (
 // consoleBlock matches what a page shows of a terminal.
 var consoleBlock = regexp.MustCompile("(?s)\n```console\n(.*?)\n```")
 
-// One reader runs everything in docs/first-loop.md, from top to bottom.
+// One reader runs everything in docs/tutorials/first-loop.md, from top to bottom.
 func TestTheFirstLoopOfTheDocsWorksToTheLetter(t *testing.T) {
 	w := world.Alone(t, world.Raises)
 	t.Parallel()
-	require.Greater(t, readerOf(w).reads("docs/first-loop.md"), 15)
+	require.Greater(t, readerOf(w).reads("docs/tutorials/first-loop.md"), 15)
 	w.NothingRuns()
 }
 
-// The same for the first steward in docs/steward.md, with `pawl up` in another terminal.
+// The same for the first steward in docs/guides/steward.md, with `pawl up` in another terminal.
 func TestTheFirstStewardOfTheDocsWorksToTheLetter(t *testing.T) {
 	world.Slow(t, "test/e2e/steward has one through the program")
 	w := world.Alone(t, world.Raises)
@@ -33,10 +33,10 @@ func TestTheFirstStewardOfTheDocsWorksToTheLetter(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, up.Stop()) })
 	r := readerOf(w)
-	text := regexp.MustCompile("(?s)\n```markdown\n(.*?)\n```").FindStringSubmatch(world.ReadFile("docs/steward.md"))
+	text := regexp.MustCompile("(?s)\n```markdown\n(.*?)\n```").FindStringSubmatch(world.ReadFile("docs/guides/steward.md"))
 	require.NotNil(t, text)
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "smaller.md"), []byte(text[1]+"\n"), 0o600))
-	require.Greater(t, r.reads("docs/steward.md"), 15)
+	require.Greater(t, r.reads("docs/guides/steward.md"), 15)
 }
 
 // reader is a person who types what a page shows of a terminal.

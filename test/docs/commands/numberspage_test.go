@@ -9,7 +9,7 @@ import (
 	"pawl/test/harness/world"
 )
 
-// All measurements of docs/numbers.md can still be made, but the simulated ones, which have tests of their own. The
+// All measurements of docs/reference/numbers.md can still be made, but the simulated ones, which have tests of their own. The
 // amounts are as small as they get, and nobody looks at what comes out.
 func TestTheNumbersPageCanBeMeasured(t *testing.T) {
 	world.Slow(t, "nothing: no other code uses the programs in bench")

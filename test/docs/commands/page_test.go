@@ -86,16 +86,16 @@ func TestDocs_EverythingShownIsRunOrGenerated(t *testing.T) {
 		"README.md:sh": {"TestDemo", "TestL_DemoDeliver", "TestS_DemoSteward", "TestReadme_YourOwnLoop"}, "README.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
 		"README.md:":            {"TestDemo"},
 		"examples/README.md:sh": {"TestExamplesRunWithoutAnyKey"}, "examples/README.md:": {"TestExamplesRunWithoutAnyKey"},
-		"docs/first-loop.md:console": {"TestTheFirstLoopOfTheDocsWorksToTheLetter"},
-		"docs/temporal.md:sh":        {"TestTemporalPage_EveryCommandRuns"}, "docs/temporal.md:json": {"TestTemporalPage_EveryCommandRuns"},
-		"docs/operating.md:sh": {"TestOperatingPage_EveryAnswerIsTaken", "TestOperatingPage_SeveralHosts"}, "docs/operating.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/sandbox.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
-		"docs/deliver.md:sh": {"TestDeliverPage"}, "docs/deliver.md:yaml": {"TestSpecsInTheDocsAreSpecs", "TestDeliverPage"},
-		"docs/phases.md:mermaid": {"TestGeneratedPagesAreInStep"},
-		"docs/agents.md:yaml":    {"TestSpecsInTheDocsAreSpecs"}, "docs/parallel.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/backtrack.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/spec.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
-		"docs/steward.md:console": {"TestTheFirstStewardOfTheDocsWorksToTheLetter"}, "docs/steward.md:markdown": {"TestTheFirstStewardOfTheDocsWorksToTheLetter"},
-		"docs/steward.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
-		"docs/triggers.md:sh":  {"TestThePagesCommandsSendWork"}, "docs/triggers.md:yaml": {"TestThePagesCommandsSendWork"},
-		"docs/architecture.md:": {"TestDocs_DrawingsNameWhatIsThere"},
+		"docs/tutorials/first-loop.md:console": {"TestTheFirstLoopOfTheDocsWorksToTheLetter"},
+		"docs/guides/temporal.md:sh":           {"TestTemporalPage_EveryCommandRuns"}, "docs/guides/temporal.md:json": {"TestTemporalPage_EveryCommandRuns"},
+		"docs/guides/operating.md:sh": {"TestOperatingPage_EveryAnswerIsTaken", "TestOperatingPage_SeveralHosts"}, "docs/guides/operating.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/reference/sandbox.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
+		"docs/guides/deliver.md:sh": {"TestDeliverPage"}, "docs/guides/deliver.md:yaml": {"TestSpecsInTheDocsAreSpecs", "TestDeliverPage"},
+		"docs/reference/phases.md:mermaid": {"TestGeneratedPagesAreInStep"},
+		"docs/guides/agents.md:yaml":       {"TestSpecsInTheDocsAreSpecs"}, "docs/explanation/parallel.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/explanation/backtrack.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/reference/spec.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
+		"docs/guides/steward.md:console": {"TestTheFirstStewardOfTheDocsWorksToTheLetter"}, "docs/guides/steward.md:markdown": {"TestTheFirstStewardOfTheDocsWorksToTheLetter"},
+		"docs/guides/steward.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
+		"docs/guides/triggers.md:sh":  {"TestThePagesCommandsSendWork"}, "docs/guides/triggers.md:yaml": {"TestThePagesCommandsSendWork"},
+		"docs/explanation/architecture.md:": {"TestDocs_DrawingsNameWhatIsThere"},
 	}
 	for _, page := range pages(t) {
 		for _, m := range fenced.FindAllStringSubmatch(world.ReadFile(page), -1) {
@@ -107,7 +107,7 @@ func TestDocs_EverythingShownIsRunOrGenerated(t *testing.T) {
 // The drawings name only folders and files that exist.
 func TestDocs_DrawingsNameWhatIsThere(t *testing.T) {
 	n := 0
-	for _, page := range []string{"docs/architecture.md"} {
+	for _, page := range []string{"docs/explanation/architecture.md"} {
 		for _, m := range fenced.FindAllStringSubmatch(world.ReadFile(page), -1) {
 			for _, name := range regexp.MustCompile(`(?m)(workflows|activities|internal)/[a-z/.]*$`).FindAllString(m[2], -1) {
 				n++
@@ -116,10 +116,10 @@ func TestDocs_DrawingsNameWhatIsThere(t *testing.T) {
 		}
 	}
 	require.Positive(t, n)
-	for _, m := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|").FindAllStringSubmatch(world.ReadFile("docs/architecture.md"), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|").FindAllStringSubmatch(world.ReadFile("docs/explanation/architecture.md"), -1) {
 		for _, name := range strings.Split(m[1], ", ") {
 			_, err := os.Stat(strings.Trim(name, "`"))
-			require.NoError(t, err, "docs/architecture.md")
+			require.NoError(t, err, "docs/explanation/architecture.md")
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"pawl/test/harness/world"
 )
 
-// These tests run the README and docs/deliver.md. TestDemo and TestL_DemoDeliver run the demos of the README.
+// These tests run the README and docs/guides/deliver.md. TestDemo and TestL_DemoDeliver run the demos of the README.
 
 // shows checks that the output has the lines that a page shows below a command, in the same order.
 func shows(t *testing.T, path, command, output string) {
@@ -135,12 +135,12 @@ func TestDeliverPage(t *testing.T) {
 	w.Git("config", "user.email", "ann@example.com")
 	w.Commit("a calendar")
 	calls(w, map[string]string{"pawl": world.Program(t)})
-	p := pageOf(w, "docs/deliver.md", map[string]string{"pawl run": "pawl run --yes --id calendar"})
+	p := pageOf(w, "docs/guides/deliver.md", map[string]string{"pawl run": "pawl run --yes --id calendar"})
 	p.folder, w.Loop = w.Repo, "calendar"
 
 	p.types("pawl init --kind deliver")
 	require.Contains(t, w.Read("repo/pawl.yaml"), "kind: deliver")
-	w.Write("repo/pawl.yaml", withoutClaude(w, "docs/deliver.md"))
+	w.Write("repo/pawl.yaml", withoutClaude(w, "docs/guides/deliver.md"))
 	w.Commit("a loop")
 	require.Contains(t, p.run("Your own"), "Delivered: 1 iteration, 1 fix")
 	require.Contains(t, w.Show().Goal, "A short meeting within a long one")

@@ -12,7 +12,7 @@ import (
 	"pawl/test/harness/world"
 )
 
-// This test runs the page docs/temporal.md: every command in it, in the page's order, on a cluster, with values in
+// This test runs the page docs/guides/temporal.md: every command in it, in the page's order, on a cluster, with values in
 // place of the page's.
 
 func TestTemporalPage_EveryCommandRuns(t *testing.T) {
@@ -32,7 +32,7 @@ func TestTemporalPage_EveryCommandRuns(t *testing.T) {
 	worker, err := world.BuildWorker()
 	require.NoError(t, err)
 	calls(w, map[string]string{"temporal": world.CLI, "pawl": world.Program(t), "worker": worker})
-	p := pageOf(w, "docs/temporal.md", map[string]string{
+	p := pageOf(w, "docs/guides/temporal.md", map[string]string{
 		"127.0.0.1:7233": c.Address, "/home/ann/parser": w.Repo, "claude -p --permission-mode acceptEdits": agent,
 		"start-dev --db-filename temporal.db": "start-dev --db-filename temporal.db --headless --ip 127.0.0.1 --log-level error --port " + c.Address[strings.LastIndex(c.Address, ":")+1:],
 	})

@@ -20,8 +20,8 @@ import (
 	"pawl/test/harness/tier"
 )
 
-// Update makes tests write what they compare with: docs/escapes.md, the histories of loops.
-var Update = flag.Bool("update", false, "write what tests compare anew: docs/escapes.md, histories of loops")
+// Update makes tests write what they compare with: docs/reference/escapes.md, the histories of loops.
+var Update = flag.Bool("update", false, "write what tests compare anew: docs/reference/escapes.md, histories of loops")
 
 // Scratch is the folder of this package's test run.
 var Scratch string
