@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -380,27 +379,5 @@ func TestWhatAnAgentMayReportIsDocumented(t *testing.T) {
 		if key, _, _ := strings.Cut(result.Field(i).Tag.Get("json"), ","); key != "-" {
 			require.Contains(t, row, "`"+key+"`")
 		}
-	}
-}
-
-// TestConformanceNamesTestsThatExist finds tests that were renamed or removed.
-func TestConformanceNamesTestsThatExist(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "conformance.md"))
-	require.NoError(t, err)
-	have := map[string]bool{}
-	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	err = filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		source, err := os.ReadFile(path)
-		for _, m := range declared.FindAllSubmatch(source, -1) {
-			have[string(m[1])] = true
-		}
-		return err
-	})
-	require.NoError(t, err)
-	for _, name := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(page), -1) {
-		require.True(t, have[name[1]], "%s does not exist", name[1])
 	}
 }

@@ -23,38 +23,33 @@ func requirements(t *testing.T) map[string]bool {
 	return defined
 }
 
+// inTestName matches the requirement in a test's name. TestP5_5_… and TestP55_… are both P5.5.
+var inTestName = regexp.MustCompile(`\bTest([LPASE])([0-9]+?)(?:_?(5))?(?:_|[A-Z])`)
+
+// requirementOf returns the ID of a match of inTestName.
+func requirementOf(match []string, defined map[string]bool) string {
+	id := match[1] + match[2]
+	if match[3] != "" && defined[id+"."+match[3]] {
+		return id + "." + match[3]
+	}
+	return id
+}
+
 // TestEveryRequirementThatIsNamedIsDefined searches code, tests, scripts and documents.
 func TestEveryRequirementThatIsNamedIsDefined(t *testing.T) {
 	defined := requirements(t)
-	inTestName := regexp.MustCompile(`\bTest([LPASE])([0-9]+?)(?:_?(5))?(?:_|[A-Z])`) // TestP5_5_… and TestP55_… are both P5.5
 	sources(t, func(path, text string) {
 		for _, m := range requirement.FindAllStringSubmatch(text, -1) {
 			require.True(t, defined[m[1]], "%s names %s, which docs/reference/requirements.md does not define", path, m[1])
 		}
 		for _, m := range inTestName.FindAllStringSubmatch(text, -1) {
-			id := m[1] + m[2]
-			if m[3] != "" && defined[id+"."+m[3]] {
-				id += "." + m[3]
-			}
+			id := requirementOf(m, defined)
 			require.True(t, defined[id], "%s: %s names no requirement of docs/reference/requirements.md", path, m[0])
 		}
 		for _, invariant := range regexp.MustCompile(`INV-[A-Z]+-[0-9]+`).FindAllString(text, -1) {
 			require.Contains(t, page(t, "reference/requirements.md"), invariant, path)
 		}
 	})
-}
-
-// TestEveryRequirementHasItsPlaceInConformance compares docs/reference/conformance.md with docs/reference/requirements.md.
-func TestEveryRequirementHasItsPlaceInConformance(t *testing.T) {
-	placed := map[string]bool{}
-	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]*) \|`).FindAllStringSubmatch(page(t, "reference/conformance.md"), -1) {
-		for _, id := range requirement.FindAllString(row[1], -1) {
-			placed[id] = true
-		}
-	}
-	for id := range requirements(t) {
-		require.True(t, placed[id], "docs/reference/conformance.md has no row for %s", id)
-	}
 }
 
 // page returns the text of a page under docs/.
