@@ -23,7 +23,7 @@ import (
 )
 
 // forDevelopers are the pages that name files and symbols of the code.
-var forDevelopers = []string{"explanation/architecture.md", "guides/change-it.md", "reference/conformance.md", "../CONTRIBUTING.md"}
+var forDevelopers = []string{"explanation/architecture.md", "reference/conformance.md", "../CONTRIBUTING.md"}
 
 // TestWhatThePagesNameIsThere finds files and symbols that were renamed or removed.
 func TestWhatThePagesNameIsThere(t *testing.T) {
