@@ -1,7 +1,7 @@
 // Bench measures pawl side by side with the floor: the same metric protocol as a plain script
 // (bench/floor.sh), which has no durability, no isolation and no governance. It prints the table
 // of docs/reference/numbers.md. All ratios come from one run on one machine; absolute times are of that
-// machine. The table of docs/guides/noise.md is simulated (package worlds). Start at main.
+// machine. The tables about noise there are simulated (package worlds). Start at main.
 //
 //	go run ./bench [-iterations 100] [-rounds 3] [-long 1000] [-paused 1000] [-tasks 1000] [-waiting 200] [-sessions 200]
 package main

@@ -12,14 +12,14 @@ import (
 	"pawl/test/harness/tier"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/guides/noise.md anew")
+var update = flag.Bool("update", false, "write the tables of docs/reference/numbers.md anew")
 
 const (
 	runs = 200
-	page = "../../docs/guides/noise.md"
+	page = "../../docs/reference/numbers.md"
 )
 
-// This checks the targets of issue 14, and that the tables of docs/guides/noise.md are what `go run ./bench -only evidence`
+// This checks the targets of issue 14, and that the tables of docs/reference/numbers.md are what `go run ./bench -only evidence`
 // prints. -update writes the tables again. It simulates pawl's own rule in the first two worlds, and with
 // -tags nightly in all. Those of the other tools would take a minute.
 func TestTheClaimIsTrueInEveryWorld(t *testing.T) {
@@ -53,7 +53,7 @@ func TestTheClaimIsTrueInEveryWorld(t *testing.T) {
 		require.NoError(t, os.WriteFile(page, []byte(before+begin+own+"\n"+worlds.Beside(runs)+end+after), 0o644))
 		return
 	}
-	require.True(t, strings.HasPrefix(rest, own), "docs/guides/noise.md is out of step: go test ./bench/worlds -update\n%s", own)
+	require.True(t, strings.HasPrefix(rest, own), "docs/reference/numbers.md is out of step: go test ./bench/worlds -update\n%s", own)
 }
 
 func TestOneSampleClaimsWhatIsNotThere(t *testing.T) {

@@ -6,7 +6,7 @@
 // asks it what to measure next and tells it the result. Everything that it remembers is a [Sampler], a bounded value.
 //
 // Start reading at [Start] and [Sampler.Next], then [ClaimOf]. bench/worlds simulates the results with these
-// functions, and docs/guides/noise.md shows them.
+// functions, and docs/reference/numbers.md shows them.
 //
 // # The test
 //
