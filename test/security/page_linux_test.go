@@ -3,6 +3,7 @@ package security_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -27,19 +28,38 @@ func TestEscapesAreDocumented(t *testing.T) {
 		}
 		return "undone (`" + comes + "`)"
 	}
-	var page strings.Builder
-	page.WriteString(escapesPage)
+	var details, summary strings.Builder
 	count := 0
 	table := func(title string, deeds []escape) {
-		fmt.Fprintf(&page, "\n## %s\n\n| the agent tries to | in a sandbox | without one |\n|---|---|---|\n", title)
+		fmt.Fprintf(&details, "\n## %s\n", title)
+		var ways []string
+		byWay := map[string][]string{}
+		counts := map[bool]map[string]int{true: {}, false: {}}
 		for _, e := range deeds {
 			too := ""
 			if other, is := ordinary[e.name]; is {
 				too = "; by an ordinary user " + outcome(other)
 			}
-			fmt.Fprintf(&page, "| %s | %s | %s |\n", e.name, outcome(e.with)+too, outcome(e.without)+too)
+			with, without := outcome(e.with)+too, outcome(e.without)+too
+			way := "With and without a sandbox: " + with
+			if with != without {
+				way = "In a sandbox: " + with + ". Without one: " + without
+			}
+			if e.without == nothing {
+				way = "In a sandbox: " + with + ". Without one: not tried"
+			}
+			if byWay[way] == nil {
+				ways = append(ways, way)
+			}
+			byWay[way] = append(byWay[way], e.name)
+			counts[true][brief(e.with)]++
+			counts[false][brief(e.without)]++
 			count++
 		}
+		for _, way := range ways {
+			fmt.Fprintf(&details, "\n%s\n\n- %s\n", way, strings.Join(byWay[way], "\n- "))
+		}
+		fmt.Fprintf(&summary, "| [%s](#%s) | %s | %s |\n", title, strings.NewReplacer(" ", "-", ",", "").Replace(strings.ToLower(title)), counted(counts[true]), counted(counts[false]))
 	}
 	for i, group := range escapes[1:] {
 		if i == 1 { // behind what is done to the evaluator's own files
@@ -54,12 +74,37 @@ func TestEscapesAreDocumented(t *testing.T) {
 		}
 		table(group.after, deeds)
 	}
-	page.WriteString("\n" + bounds)
+	page := escapesPage + summary.String() + details.String() + "\n" + bounds
 	require.Greater(t, count, 250)
 	if *world.Update {
-		require.NoError(t, os.WriteFile("docs/reference/escapes.md", []byte(page.String()), 0o644))
+		require.NoError(t, os.WriteFile("docs/reference/escapes.md", []byte(page), 0o644))
 	}
-	require.Equal(t, page.String(), world.ReadFile("docs/reference/escapes.md"), "docs/reference/escapes.md is out of step: go test ./test/security -run TestEscapesAreDocumented -update")
+	require.Equal(t, page, world.ReadFile("docs/reference/escapes.md"), "docs/reference/escapes.md is out of step: go test ./test/security -run TestEscapesAreDocumented -update")
+}
+
+// brief returns the word of the summary for what comes of an escape.
+func brief(comes string) string {
+	switch comes {
+	case sealed, secret:
+		return "blocked"
+	case noticed:
+		return "ends the loop"
+	case nothing:
+		return "not tried"
+	case harmless:
+		return "without effect"
+	case refused, reached:
+		return outcomes[comes]
+	}
+	return "undone"
+}
+
+func counted(counts map[string]int) string {
+	var parts []string
+	for _, word := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[word], word))
+	}
+	return strings.Join(parts, ", ")
 }
 
 const bounds = `## Memory and processes
@@ -133,7 +178,7 @@ own namespaces and in bubblewrap's.
 - **not stopped**: without a sandbox an agent has your rights on the machine. Use a sandbox, or a machine with
   nothing else on it. With ` + "`" + `sandbox.use: required` + "`" + ` a loop refuses to start without a sandbox. Before you approve the contract, it
   says which protections work; [Sandbox](sandbox.md#the-sandbox) lists them by machine. Some of these actions need root's rights.
-- **–**: without a sandbox there is nothing to try it on.
+- **not tried**: without a sandbox there is nothing to try it on.
 
 No sandbox stops code that lies about itself while pawl measures it. A test and the code that it tests run in one process, so
 the code can end the test with success, or tell it a wrong time. You can see such a change in the diff: read it, or measure
@@ -141,4 +186,10 @@ from outside, with a program that looks at output from its own process.
 
 After all of this your repository is unchanged to the byte, except for the loop's branch and ledger. No process
 is left, and ` + "`" + `pawl log --verify` + "`" + ` finds the ledger complete. There are more such actions in ` + "`" + `test/security` + "`" + ` and ` + "`" + `test/e2e/ends` + "`" + `.
+
+The number of things that the agent tries, and what comes of them. [What is known to be open](#what-is-known-to-be-open) stands at
+the end.
+
+| it is about | in a sandbox | without one |
+|---|---|---|
 `
