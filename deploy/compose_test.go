@@ -268,10 +268,10 @@ func expand(t *testing.T, text string, given map[string]string) string {
 
 // Every variable has a default and is documented.
 func TestEveryVariableOfTheComposeFileHasADefaultAndIsDocumented(t *testing.T) {
-	page, text := read(t, "../docs/guides/operating.md"), read(t, "../docker-compose.yml")
+	page, text := read(t, "../docs/reference/settings.md"), read(t, "../docker-compose.yml")
 	expand(t, text, nil)
 	for _, m := range reference.FindAllStringSubmatch(text, -1) {
-		require.Contains(t, page, fmt.Sprintf("| `%s` | `%s` |", m[1], m[2]), "docs/guides/operating.md")
+		require.Contains(t, page, fmt.Sprintf("| `%s` | `%s` |", m[1], m[2]), "docs/reference/settings.md")
 	}
 }
 

@@ -252,7 +252,7 @@ func TestALedgerThatCannotBeReadCostsTheTraceOnly(t *testing.T) {
 	require.Empty(t, r.names())
 }
 
-// metrics are the names of the metrics in docs/guides/operating.md, with their values after pages.
+// metrics are the names of the metrics in docs/reference/settings.md, with their values after pages.
 var metrics = map[string]string{
 	"pawl_loops_ended_total":               `{code="BUDGET_EXHAUSTED",kind="improve",status="halted"} 1`,
 	"pawl_iterations_total":                `{kind="improve",outcome="discarded",reason="other"} 1`,
@@ -288,7 +288,7 @@ func TestMetricsAreShownToWhoeverScrapes(t *testing.T) {
 	sdk.Timer("temporal_request_latency").Record(500 * time.Millisecond)
 
 	text := scrape(t, at)
-	docs, err := os.ReadFile("../../docs/guides/operating.md")
+	docs, err := os.ReadFile("../../docs/reference/settings.md")
 	require.NoError(t, err)
 	for name, value := range metrics {
 		require.Contains(t, text, "\n"+name+value+"\n")
@@ -423,7 +423,7 @@ func TestS13_AStewardsMetricsAndSpansSayWhatItsLedgerSays(t *testing.T) {
 		shown.Appended(t.Context(), telemetry.Steward(s), events, func(context.Context) ([]loop.Event, error) { return nil, nil })
 	}
 	text := scrape(t, at)
-	docs, err := os.ReadFile("../../docs/guides/operating.md")
+	docs, err := os.ReadFile("../../docs/reference/settings.md")
 	require.NoError(t, err)
 	for name, value := range map[string]string{
 		"pawl_steward_transitions_total":       `{from="IDLE",to="PLANNING"} 1`,

@@ -23,7 +23,7 @@ import (
 )
 
 // forDevelopers are the pages that name files and symbols of the code.
-var forDevelopers = []string{"explanation/architecture.md", "reference/conformance.md", "../CONTRIBUTING.md"}
+var forDevelopers = []string{"explanation/architecture.md", "reference/conformance.md", "reference/words.md", "../CONTRIBUTING.md"}
 
 // TestWhatThePagesNameIsThere finds files and symbols that were renamed or removed.
 func TestWhatThePagesNameIsThere(t *testing.T) {
@@ -205,9 +205,9 @@ func TestEveryAgentProgramIsDocumented(t *testing.T) {
 	}
 }
 
-// TestEveryClassOfACallIsDocumented compares docs/guides/agents.md with the classes of calls.
+// TestEveryClassOfACallIsDocumented compares docs/reference/agents.md with the classes of calls.
 func TestEveryClassOfACallIsDocumented(t *testing.T) {
 	for _, c := range constants.Of[result.Class](t, "internal/loop/result/result.go", "Class") {
-		require.Contains(t, page(t, "guides/agents.md"), fmt.Sprintf("\n| `%s` | %s", c.Value, c.Meaning), "docs/guides/agents.md says something else of %s", c.Value)
+		require.Contains(t, page(t, "reference/agents.md"), fmt.Sprintf("\n| `%s` | %s", c.Value, c.Meaning), "docs/reference/agents.md says something else of %s", c.Value)
 	}
 }

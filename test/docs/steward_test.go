@@ -14,9 +14,9 @@ import (
 	"pawl/internal/steward/stuck"
 )
 
-// TestS2_TheStewardsPageIsInStep writes the machine and the rules of loop detection into docs/guides/steward.md.
+// TestS2_TheStewardsPageIsInStep writes the machine and the rules of loop detection into docs/reference/steward.md.
 func TestS2_TheStewardsPageIsInStep(t *testing.T) {
-	text := page(t, "guides/steward.md")
+	text := page(t, "reference/steward.md")
 	for name, want := range map[string]string{"transitions": transitions(), "stops": stops(), "rules": circles()} {
 		before, rest, found := strings.Cut(text, "<!-- "+name+" -->\n")
 		require.True(t, found, name)
@@ -25,9 +25,9 @@ func TestS2_TheStewardsPageIsInStep(t *testing.T) {
 		text = before + "<!-- " + name + " -->\n" + want + "<!-- /" + name + " -->" + after
 	}
 	if *update {
-		require.NoError(t, os.WriteFile(filepath.Join("..", "..", "docs", "guides", "steward.md"), []byte(text), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join("..", "..", "docs", "reference", "steward.md"), []byte(text), 0o644))
 	}
-	require.Equal(t, text, page(t, "guides/steward.md"), "docs/guides/steward.md is out of step: go test ./test/docs -update")
+	require.Equal(t, text, page(t, "reference/steward.md"), "docs/reference/steward.md is out of step: go test ./test/docs -update")
 }
 
 // transitions lists the table of S2 with its evidence.

@@ -21,7 +21,7 @@ func TestTheWorkersSettingsAreDocumented(t *testing.T) {
 		}
 		fmt.Fprintf(&rows, "| `--%s` | `%s` | %s | %s |\n", s.Flag, s.Env(), value, s.Usage)
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "guides", "operating.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "settings.md"))
 	require.NoError(t, err)
-	require.Contains(t, string(page), rows.String(), "docs/guides/operating.md is out of step")
+	require.Contains(t, string(page), rows.String(), "docs/reference/settings.md is out of step")
 }

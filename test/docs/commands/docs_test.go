@@ -24,7 +24,7 @@ func TestTheFirstLoopOfTheDocsWorksToTheLetter(t *testing.T) {
 	w.NothingRuns()
 }
 
-// The same for the first steward in docs/guides/steward.md, with `pawl up` in another terminal.
+// The same for the first steward in docs/tutorials/first-steward.md, with `pawl up` in another terminal.
 func TestTheFirstStewardOfTheDocsWorksToTheLetter(t *testing.T) {
 	world.Slow(t, "test/e2e/steward has one through the program")
 	w := world.Alone(t, world.Raises)
@@ -33,10 +33,10 @@ func TestTheFirstStewardOfTheDocsWorksToTheLetter(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, up.Stop()) })
 	r := readerOf(w)
-	text := regexp.MustCompile("(?s)\n```markdown\n(.*?)\n```").FindStringSubmatch(world.ReadFile("docs/guides/steward.md"))
+	text := regexp.MustCompile("(?s)\n```markdown\n(.*?)\n```").FindStringSubmatch(world.ReadFile("docs/tutorials/first-steward.md"))
 	require.NotNil(t, text)
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "smaller.md"), []byte(text[1]+"\n"), 0o600))
-	require.Greater(t, r.reads("docs/guides/steward.md"), 15)
+	require.Greater(t, r.reads("docs/tutorials/first-steward.md"), 15)
 }
 
 // reader is a person who types what a page shows of a terminal.

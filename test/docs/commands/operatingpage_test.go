@@ -15,17 +15,18 @@ import (
 	"pawl/test/harness/world"
 )
 
-// These tests run the page docs/guides/operating.md: every command in it, first on the embedded engine, then on a cluster with
-// a shared repository.
+// operating are the pages for people who run pawl. These tests run every command in them, first on the embedded engine,
+// then on a cluster with a shared repository.
+var operating = []string{"docs/guides/answering.md", "docs/guides/operating.md", "docs/guides/servers.md", "docs/reference/settings.md"}
 
 // local are the headings about one host with the embedded engine.
 var local = []string{
 	"Where things are", "Processes", "When something is wrong", "When something dies",
-	"What a loop proposes", "Is the record what it was?", "Answering", "Being told", "Ending a loop", "Making room", "Watching it",
+	"What a loop proposes", "Is the record what it was?", "Answering", "Being told", "Ending a loop", "Making room", "The worker's settings", "The compose file", "Watching it",
 }
 
 // several are the headings about a cluster, and about hosts that share a repository.
-var several = []string{"The worker's settings", "In production: worker, starter, compose", "A repository by its URL"}
+var several = []string{"Slots and versions", "In production: worker, starter, compose", "A repository by its URL"}
 
 // asking are the headings about an engine that requires a token. test/e2e/service tests such an engine.
 var asking = []string{"Who may approve"}
@@ -34,7 +35,7 @@ var asking = []string{"Who may approve"}
 var foreign = []string{"Searching for secrets"}
 
 func TestOperatingPage_EveryHeadingIsRead(t *testing.T) {
-	for _, m := range heading.FindAllStringSubmatch(world.ReadFile("docs/guides/operating.md"), -1) {
+	for _, m := range heading.FindAllStringSubmatch(textOf(operating), -1) {
 		require.Contains(t, slices.Concat(local, several, asking, foreign), m[1])
 	}
 }
@@ -47,7 +48,7 @@ func TestOperatingPage_EveryAnswerIsTaken(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, up.Stop()) })
 	calls(w, map[string]string{"pawl": world.Program(t)})
-	p := pageOf(w, "docs/guides/operating.md", map[string]string{"ID": w.Loop, "CHOICE": "retry", "verify.command=…": `verify.command="sh measure.sh"`}, local...)
+	p := pagesOf(w, operating, map[string]string{"ID": w.Loop, "CHOICE": "retry", "verify.command=…": `verify.command="sh measure.sh"`}, local...)
 	atGate := func(kind string) world.State {
 		t.Helper()
 		var st world.State
@@ -88,7 +89,7 @@ func TestOperatingPage_EveryAnswerIsTaken(t *testing.T) {
 
 	// Where things are. The loop has all of them except those that only validate makes.
 	require.Equal(t, 0, w.Pawl("validate", "--schema").Code)
-	places := regexp.MustCompile("(?m)^\\| `([^|]*)` \\|").FindAllStringSubmatch(regexp.MustCompile(`(?s)## Where things are.*?\n## `).FindString(world.ReadFile("docs/guides/operating.md")), -1)
+	places := regexp.MustCompile("(?m)^\\| `([^|]*)` \\|").FindAllStringSubmatch(regexp.MustCompile(`(?s)## Where things are.*?\n## `).FindString(textOf(operating)), -1)
 	require.Greater(t, len(places), 6)
 	named := map[string]bool{}
 	for _, row := range places {
@@ -112,7 +113,7 @@ func TestOperatingPage_EveryAnswerIsTaken(t *testing.T) {
 	entries, err := os.ReadDir(w.Home)
 	require.NoError(t, err)
 	for _, e := range entries {
-		require.Contains(t, named, e.Name(), "docs/guides/operating.md does not say what this is")
+		require.Contains(t, named, e.Name(), "docs/reference/settings.md does not say what this is")
 	}
 
 	follow := w.Start(strings.Fields(p.fill("watch ID"))...)
@@ -169,7 +170,7 @@ func TestOperatingPage_SeveralHosts(t *testing.T) {
 	require.NoError(t, os.Rename(w.SpecFile(), filepath.Join(w.Repo, "pawl.yaml")))
 	w.Commit("a loop")
 
-	p := pageOf(w, "docs/guides/operating.md", map[string]string{
+	p := pagesOf(w, operating, map[string]string{
 		"git://127.0.0.1/project.git": url, "git://git/project.git": url, "URL": url, "ID": w.Loop, "FILE": "pawl.yaml",
 		"pawl.yaml --ledger": "pawl.yaml --set repo.url=" + url + " --ledger",
 	}, several...)

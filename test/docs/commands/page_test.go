@@ -35,8 +35,14 @@ var (
 // pageOf reads a page, or the parts of it that have one of the headings.
 func pageOf(w *world.World, path string, values map[string]string, headings ...string) *page {
 	w.T.Helper()
+	return pagesOf(w, []string{path}, values, headings...)
+}
+
+// pagesOf reads several pages as one.
+func pagesOf(w *world.World, paths []string, values map[string]string, headings ...string) *page {
+	w.T.Helper()
 	p := &page{World: w, blocks: map[string][]string{}, json: map[string][]string{}, inline: map[string]bool{}, values: values}
-	text := "## the top\n" + world.ReadFile(path)
+	text := "## the top\n" + textOf(paths)
 	at := heading.FindAllStringSubmatchIndex(text, -1)
 	found := 0
 	for i, m := range at {
@@ -63,8 +69,17 @@ func pageOf(w *world.World, path string, values map[string]string, headings ...s
 			}
 		}
 	}
-	require.True(w.T, len(headings) == 0 || found == len(headings), "%s has not all of %q", path, headings)
+	require.True(w.T, len(headings) == 0 || found == len(headings), "%s has not all of %q", paths, headings)
 	return p
+}
+
+// textOf returns the text of pages, one after the other.
+func textOf(paths []string) string {
+	var text strings.Builder
+	for _, path := range paths {
+		text.WriteString(world.ReadFile(path))
+	}
+	return text.String()
 }
 
 // pages returns all pages of the documents, and other texts that people read.
@@ -88,11 +103,11 @@ func TestDocs_EverythingShownIsRunOrGenerated(t *testing.T) {
 		"examples/README.md:sh": {"TestExamplesRunWithoutAnyKey"}, "examples/README.md:": {"TestExamplesRunWithoutAnyKey"},
 		"docs/tutorials/first-loop.md:console": {"TestTheFirstLoopOfTheDocsWorksToTheLetter"},
 		"docs/guides/temporal.md:sh":           {"TestTemporalPage_EveryCommandRuns"}, "docs/guides/temporal.md:json": {"TestTemporalPage_EveryCommandRuns"},
-		"docs/guides/operating.md:sh": {"TestOperatingPage_EveryAnswerIsTaken", "TestOperatingPage_SeveralHosts"}, "docs/guides/operating.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/reference/sandbox.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
+		"docs/guides/operating.md:sh": {"TestOperatingPage_EveryAnswerIsTaken"}, "docs/guides/answering.md:sh": {"TestOperatingPage_EveryAnswerIsTaken"}, "docs/guides/answering.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/guides/servers.md:sh": {"TestOperatingPage_SeveralHosts"}, "docs/reference/sandbox.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
 		"docs/guides/deliver.md:sh": {"TestDeliverPage"}, "docs/guides/deliver.md:yaml": {"TestSpecsInTheDocsAreSpecs", "TestDeliverPage"},
 		"docs/reference/phases.md:mermaid": {"TestGeneratedPagesAreInStep"},
 		"docs/guides/agents.md:yaml":       {"TestSpecsInTheDocsAreSpecs"}, "docs/explanation/parallel.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/explanation/backtrack.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/reference/spec.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
-		"docs/guides/steward.md:console": {"TestTheFirstStewardOfTheDocsWorksToTheLetter"}, "docs/guides/steward.md:markdown": {"TestTheFirstStewardOfTheDocsWorksToTheLetter"},
+		"docs/tutorials/first-steward.md:console": {"TestTheFirstStewardOfTheDocsWorksToTheLetter"}, "docs/tutorials/first-steward.md:markdown": {"TestTheFirstStewardOfTheDocsWorksToTheLetter"},
 		"docs/guides/steward.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
 		"docs/guides/triggers.md:sh":  {"TestThePagesCommandsSendWork"}, "docs/guides/triggers.md:yaml": {"TestThePagesCommandsSendWork"},
 		"docs/explanation/architecture.md:": {"TestDocs_DrawingsNameWhatIsThere"},

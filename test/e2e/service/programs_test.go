@@ -78,13 +78,13 @@ func TestThreeProgramsAndAServerOfItsOwn(t *testing.T) {
 	t.Parallel()
 	e.Set(doc{"limits": doc{"iterations": 2}})
 	for _, name := range []string{"worker", "starter"} {
-		m := regexp.MustCompile("(?m)^\\| `" + name + "` \\|.*\\| (\\d+) MB \\|$").FindStringSubmatch(world.ReadFile("docs/guides/operating.md"))
+		m := regexp.MustCompile("(?m)^\\| `" + name + "` \\|.*\\| (\\d+) MB \\|$").FindStringSubmatch(world.ReadFile("docs/guides/servers.md"))
 		require.NotNil(t, m)
 		said, err := strconv.ParseFloat(m[1], 64)
 		require.NoError(t, err)
 		built, err := os.Stat(e.programs[name])
 		require.NoError(t, err)
-		require.InEpsilon(t, said, float64(built.Size())/1e6, 0.05, "docs/guides/operating.md says how large %s is", name)
+		require.InEpsilon(t, said, float64(built.Size())/1e6, 0.05, "docs/guides/servers.md says how large %s is", name)
 	}
 
 	var started struct {
