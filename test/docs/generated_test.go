@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "write the generated pages anew")
 const generated = "<!-- Generated from the code by `go test ./test/docs -update`; do not edit. -->\n\n"
 
 func TestGeneratedPagesAreInStep(t *testing.T) {
-	for name, text := range map[string]string{"reference/events.md": events(t), "reference/errors.md": errorsPage(), "reference/phases.md": phases(), "reference/sealed.md": sealedPage()} {
+	for name, text := range map[string]string{"reference/events.md": events(t), "reference/errors.md": errorsPage(), "reference/phases.md": phases(), "reference/sealed.md": sealedPage(t)} {
 		path := filepath.Join("..", "..", "docs", name)
 		if *update {
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
@@ -131,66 +131,12 @@ func rules() string {
 	return w.String()
 }
 
-func sealedPage() string {
+// sealedPage returns testdata/sealed.md with the table of programs at its end.
+func sealedPage(t *testing.T) string {
+	text, err := os.ReadFile(filepath.Join("testdata", "sealed.md"))
+	require.NoError(t, err)
 	var w strings.Builder
-	w.WriteString("# What is sealed\n\n" + generated + `Files that judge the work are sealed: a change of them never stays, whatever the scope says. If an agent changes one, a metric
-loop has it try again once and then drops the change (` + "`" + `limits.onSealed` + "`" + `); a delivery stops for a person. The contract counts
-them; before you approve it, ` + "`" + `v` + "`" + ` lists all. These are sealed:
-
-- **Files that a command names**: files that ` + "`" + `protect` + "`" + ` matches; existing files that are words of the guard command; scripts that
-  verify, guard, test and check run; and the file in which a runner such as make or npm finds its targets. A scope never opens
-  these.
-- **Files that those use**: what shell scripts run and source; what targets of make, just, npm, pnpm, yarn, bun and composer run,
-  with one level of ` + "`" + `include` + "`" + `, with ` + "`" + `$(MAKE) other` + "`" + ` and ` + "`" + `$(shell x)` + "`" + `; for a workspace (` + "`" + `--workspaces` + "`" + `, ` + "`" + `--filter` + "`" + `, ` + "`" + `-r` + "`" + `, lerna, turbo, nx) the
-  manifests of its packages, and their scripts of that name; what Python and JavaScript import from the folder of the importing
-  script, or below. pawl reads the files of the base commit. A scope opens these files if it names the file or its
-  folder (` + "`" + `src/**` + "`" + `, not ` + "`" + `**` + "`" + ` or ` + "`" + `*.py` + "`" + `), because a benchmark runs the code that it measures. At the repository's root, imported
-  files are not sealed, because anything may be beside a script there. If pawl can't tell what a command uses (a program in a
-  variable, a target that it does not find, a Taskfile, a Rakefile, a script in Ruby), it warns you before you approve the contract.
-- **Tests** that guard and test commands name or discover, as they are in the base commit. The loop may add new tests and change
-  those that it has added itself. The tests in verify and check commands are not sealed, because a metric may be about them. The source of a
-  program whose name has "test" in it, and that these commands build and run (` + "`./xmltest`" + `: ` + "`xmltest.cpp`" + `), is such a test. So are folders of tests that the text of a
-  program names (` + "`ruby -e '…'`" + `).
-- **Settings** of every program that a command runs, whether they exist or not. The loop may neither change nor add any, in the
-  folder in which the program runs, below it and above it. Files of the repository that settings have the program load before the
-  tests are sealed too, unless the scope names their folder: ` + "`" + `setupFiles` + "`" + ` of jest, ` + "`" + `require` + "`" + ` of mocha, ` + "`" + `pytest_plugins` + "`" + `.
-- **Names that must stay free** (the column *while absent*): names that the program would prefer to a sealed file, or with which it would leave tests out
-  (` + "`" + `GNUmakefile` + "`" + ` before ` + "`" + `Makefile` + "`" + `, a nested ` + "`" + `go.mod` + "`" + `, ` + "`" + `unittest.py` + "`" + ` for ` + "`" + `python3 -m unittest` + "`" + `). If such a file exists, your
-  scope decides about it. pawl also finds such names by reading commands, scripts and Makefiles: a target that is not in ` + "`" + `.PHONY` + "`" + `, and what
-  stands before it, because make does nothing if there is a file of that name; ` + "`" + `-include local.mk` + "`" + `; ` + "`" + `Makefile.sh` + "`" + `, from which make
-  would write its Makefile anew; ` + "`" + `./bench` + "`" + `, which a build makes, and ` + "`" + `. ./env.sh` + "`" + `, if the base does not have them; programs in folders
-  of the repository that a command puts into ` + "`" + `PATH` + "`" + `; modules of Python's own that a script imports, in its folder, and those that
-  pytest and unittest need, in the folder in which they run, in a folder of tests that they are given, and in folders of ` + "`" + `PYTHONPATH` + "`" + `.
-- **Code of others** that the repository contains, for guard and test commands: what is in ` + "`" + `vendor` + "`" + ` (Go), ` + "`" + `node_modules` + "`" + ` and
-  ` + "`" + `.venv` + "`" + ` in the base commit. Libraries of the tests are there, and sometimes the program that runs them. If the loop has to change dependencies there, name the
-  folder in ` + "`" + `scope` + "`" + `: ` + "`" + `vendor/**` + "`" + `.
-- **Lines of manifests** (the column *lines*): these directives may not change in a file that the loop may change otherwise. With a new
-  ` + "`" + `ignore` + "`" + ` in ` + "`" + `go.mod` + "`" + `, ` + "`" + `go test ./...` + "`" + ` would leave packages out; with ` + "`" + `replace` + "`" + `, tests would get another library.
-- **Files outside the repository** that commands name: by an absolute path, from ` + "`" + `~/` + "`" + ` on, or by the name of a program that is not
-  in the machine's own folders (` + "`" + `/usr/bin` + "`" + ` and the like). The contract has their SHA-256. If one of them changes, pawl judges
-  nothing more: the loop fails with ` + "`" + `PRECONDITION_FAILED` + "`" + `.
-
-If the goal is to change tests or settings, name them in ` + "`" + `scope` + "`" + `: ` + "`" + `tests/**` + "`" + `, ` + "`" + `**/*_test.go` + "`" + `, ` + "`" + `pyproject.toml` + "`" + `. A glob that merely
-matches them, such as ` + "`" + `**` + "`" + ` or ` + "`" + `src/**` + "`" + `, leaves them sealed.
-
-pawl also seals tests with other names, if the runner is told those names: by ` + "`" + `-p` + "`" + ` for unittest, by ` + "`" + `python_files` + "`" + ` for pytest (in
-its settings, or with ` + "`" + `-o` + "`" + `), by ` + "`" + `testMatch` + "`" + ` for jest, by a ` + "`" + `path` + "`" + ` in ` + "`" + `Cargo.toml` + "`" + `. For ctest and meson it reads what they build: the
-sources of a program whose name has "test" in it, and scripts that the command of a test names. ` + "`" + `pawl validate` + "`" + ` asks pytest, jest,
-vitest, mocha, playwright, tap, rspec and prove for the list of their tests and notes the files that nothing seals. Other runners can't list
-them without running them, have known names for their test files, or (such as ` + "`" + `cargo` + "`" + ` with tests beside the code) name no file. For those,
-pawl counts: a guard in which fewer tests pass than before has failed.
-
-No list is complete ([why it is as it is](../decisions/0015-sealed-means-the-evaluator.md)). pawl does not find what a program runs by
-itself, or a file name in a string or put together from parts: name such files in ` + "`" + `protect` + "`" + `. Nothing
-stops code from lying about itself while a test or a benchmark runs it: read the diff.
-
-A target or script of make, npm and the like counts as a test if its name says so (test, spec, check, cov, verify, ci,
-all, or no name at all). Globs apply in the folder in which the program runs and in all folders below. A glob that begins with a
-slash applies only in that folder.
-
-| program | tests | settings | while absent | lines |
-|---|---|---|---|---|
-`)
+	w.WriteString(strings.Replace(string(text), "GENERATED\n\n", generated, 1))
 	cell := func(globs []string) string {
 		if len(globs) == 0 {
 			return "–"
