@@ -85,6 +85,18 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	})
 }
 
+// TestEveryPageIsInTheIndex: docs/README.md has a line for each page.
+func TestEveryPageIsInTheIndex(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*", "*.md"))
+	require.NoError(t, err)
+	index := page(t, "README.md")
+	for _, path := range pages {
+		if room := filepath.Base(filepath.Dir(path)); room != "decisions" {
+			assert.Contains(t, index, "]("+room+"/"+filepath.Base(path)+")")
+		}
+	}
+}
+
 // TestPagesThatTheCodeNamesAreThere finds pages that moved: messages and comments name them by their paths. Tests also
 // name pages of the repositories that they make, so of a test only the paths into our own folders count.
 func TestPagesThatTheCodeNamesAreThere(t *testing.T) {
