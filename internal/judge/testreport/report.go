@@ -231,16 +231,19 @@ func read(outputs [][]byte, seen map[string]bool, partial bool) Report {
 // sniff returns the formats that the outputs may have, and whether output was left out.
 func sniff(outputs [][]byte) (seen map[string]bool, partial bool) {
 	seen = map[string]bool{}
-	left := slices.Clone(formats)
+	signs := signsByStart()
 	eachLine(outputs, func(line string) {
 		if strings.HasPrefix(line, "[pawl: ") && strings.HasSuffix(line, " bytes left out here]") {
 			partial = true
 		}
-		left = slices.DeleteFunc(left, func(f format) bool {
-			pattern, ok := noTests[f.name]
-			seen[f.name] = f.sign().MatchString(line) || ok && pattern().MatchString(line)
-			return seen[f.name]
-		})
+		if line == "" {
+			return
+		}
+		for _, sign := range signs[line[0]] {
+			if !seen[sign.format] && sign.MatchString(line) {
+				seen[sign.format] = true
+			}
+		}
 	})
 	return seen, partial
 }
