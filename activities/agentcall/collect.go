@@ -33,7 +33,10 @@ func (e *Exchange) Collect(out *api.Called, stdout string, input api.Call) (prin
 		printed = secretscan.Redact(string(first))
 		out.Description = workspace.Said(printed)
 		out.Usage = reported(r)
-		if exited(out) {
+		switch {
+		case e.quiet.tooLong && !out.Interrupted:
+			out.Failure = e.quiet.failure()
+		case exited(out):
 			ended(out, "", complaint(out))
 		}
 	}
@@ -73,8 +76,9 @@ func (e *Exchange) classify(out *api.Called, refusal *result.Refusal, now time.T
 	if refusal != nil {
 		f.Refusal = refusal.Class
 	}
+	f.Silent = e.quiet.tooLong
 	if c := e.call; c != nil {
-		f.Stream, f.Begun, f.Ended, f.Silent = true, c.stream.Begun(), c.stream.Ended(), c.silent
+		f.Stream, f.Begun, f.Ended, f.Silent = true, c.stream.Begun(), c.stream.Ended(), c.quiet.tooLong
 	}
 	if out.Class = result.Of(f); !out.Class.Refused() {
 		return
@@ -161,10 +165,10 @@ func (c *call) collect(out *api.Called) (printed string, refusal *result.Refusal
 		out.Exhausted = end.Exhausted
 	case c.flooded:
 		out.Failure = fmt.Sprintf("it printed more than %d MiB, which pawl does not keep; have it print less", c.most()>>20)
-	case c.silent:
-		out.Failure = fmt.Sprintf("it said nothing for %s (limits.silence), and none of its tools was at work", c.silence)
-		if c.works.last.After(c.heard) {
-			out.Failure = fmt.Sprintf("it said nothing for more than %s (limits.silence; work of its processes extends that at most threefold)", c.silence)
+	case c.quiet.tooLong:
+		out.Failure = c.quiet.failure()
+		if !c.quiet.worked() {
+			out.Failure += ", and none of its tools was at work"
 		}
 	case c.hopeless && end.Refusal != nil:
 		out.Failure = loop.Clip(workspace.Said(end.Refusal.Said), 300)

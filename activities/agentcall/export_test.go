@@ -24,11 +24,21 @@ func Call(ctx context.Context, s *supervisor.Supervisor, use string, in api.Call
 		return api.Called{}, err
 	}
 	c.limit = limit
-	c.silence = time.Duration(in.SilenceMs) * time.Millisecond
+	c.quiet.limit = time.Duration(in.SilenceMs) * time.Millisecond
 	result, err := c.run(ctx, s, command)
 	out := api.Called{Outcome: api.Outcome{ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted, StartError: result.StartError, Log: filepath.Dir(command.Stdout)}}
 	_, refusal := c.collect(&out)
 	(&Exchange{call: c}).classify(&out, refusal, time.Now())
+	return out, err
+}
+
+// CallSilent makes one call of a program that has no stream.
+func CallSilent(ctx context.Context, s *supervisor.Supervisor, limit time.Duration, command supervisor.Command) (api.Called, error) {
+	dir := filepath.Dir(command.Stdout)
+	e := &Exchange{Dir: dir, quiet: silence{limit: limit}}
+	result, err := e.quiet.run(ctx, s, command)
+	out := api.Called{Outcome: api.Outcome{ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted, Log: dir}}
+	e.Collect(&out, command.Stdout, api.Call{})
 	return out, err
 }
 

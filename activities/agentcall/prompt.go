@@ -45,6 +45,8 @@ type Exchange struct {
 	Dir  string
 	goal string
 	call *call // nil if the agent's stdout is not a stream
+	// quiet is how long a program has said nothing whose stdout is not a stream.
+	quiet silence
 	// programs are the known programs that the agent is or starts.
 	programs []agents.Program
 	label    string    // the agent in a few words, as people know it
@@ -59,8 +61,11 @@ func RunAgent(ctx context.Context, w *command.Work, c supervisor.Command, e *Exc
 	record := filepath.Join(w.Dir, "variables.json")
 	variables, err := emptyVariables(c.Dir, w.In.Head, record, e.programs)
 	run := command.Plainly
-	if e.call != nil { // its stdout is a stream, which is followed
+	switch {
+	case e.call != nil: // its stdout is a stream, which is followed
 		run = e.call.run
+	case e.quiet.limit > 0:
+		run = e.quiet.run
 	}
 	if err == nil {
 		out, err = w.Run(ctx, c, run)
@@ -176,8 +181,11 @@ func brief(ctx context.Context, ws *workspace.Workspace, input api.Call, head st
 	err = e.Instruct(agentAdapter, call, c, s.Sandbox.Agents, tell,
 		"PAWL_LOOP="+ws.Loop, "PAWL_KIND="+state.Kind, "PAWL_ROLE="+input.Role, "PAWL_PHASE="+input.Phase,
 		"PAWL_ITERATION="+strconv.Itoa(input.Key.Iteration), "PAWL_ATTEMPT="+strconv.Itoa(input.Attempt))
+	limit := time.Duration(input.SilenceMs) * time.Millisecond
 	if e.call != nil {
-		e.call.silence = time.Duration(input.SilenceMs) * time.Millisecond
+		e.call.quiet.limit = limit
+	} else {
+		e.quiet.limit = limit
 	}
 	return e, err
 }

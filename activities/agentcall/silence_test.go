@@ -27,10 +27,10 @@ func TestWorkExtendsSilence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 			used := supervisor.Effort{CPU: time.Hour, Bytes: 1 << 30}
-			call := &call{silence: 5 * time.Minute, heard: now}
-			call.works.effort = func() supervisor.Effort { return used }
+			quiet := silence{limit: 5 * time.Minute, heard: now}
+			quiet.works.effort = func() supervisor.Effort { return used }
 			minutes := 0
-			for !call.tooSilent(now) {
+			for quiet.look(now); !quiet.tooLong; quiet.look(now) {
 				more := c.works(minutes)
 				used.CPU, used.Bytes = used.CPU+more.CPU, used.Bytes+more.Bytes
 				minutes++
@@ -39,6 +39,7 @@ func TestWorkExtendsSilence(t *testing.T) {
 			require.Equal(t, c.ends, minutes)
 		})
 	}
-	call := &call{heard: time.Time{}}
-	require.False(t, call.tooSilent(time.Now()), "there is no limit")
+	unlimited := silence{}
+	unlimited.look(time.Now())
+	require.False(t, unlimited.tooLong)
 }

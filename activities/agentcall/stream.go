@@ -43,14 +43,11 @@ type call struct {
 
 	meter *counted // what pawl's meter has counted, nil if only the stream reports
 
-	silence time.Duration // how long it may print nothing while no tool runs, 0 for no limit
+	quiet silence // how long it has printed nothing while no tool ran
 
 	over     loop.Resource // the budget that ended it
 	flooded  bool          // its output was too long to be followed
 	hopeless bool          // its provider refused it, and it kept asking
-	silent   bool          // it printed nothing for too long
-	heard    time.Time     // when it last printed something
-	works    works         // what it did while it printed nothing
 	patience patience      // with a program that waits for its provider
 	tool     string
 }
@@ -108,8 +105,7 @@ func (c *call) run(ctx context.Context, s *supervisor.Supervisor, command superv
 	}
 	running, interrupt := context.WithCancel(ctx)
 	defer interrupt()
-	c.heard = time.Now()
-	c.works = works{effort: s.Effort}
+	c.quiet.begin(s.Effort)
 	ended, followed := make(chan struct{}), make(chan error, 1)
 	go func() {
 		err := safego.Caught(func() error { return c.follow(running, interrupt, ended) })
@@ -160,8 +156,8 @@ func (c *call) poll() bool {
 		if c.meter.at > offset && c.tell != nil {
 			c.tell(c.spent(), c.tool)
 		}
-		if heardAt := c.meter.heard(); heardAt.After(c.heard) {
-			c.heard = heardAt
+		if heardAt := c.meter.heard(); heardAt.After(c.quiet.heard) {
+			c.quiet.heard = heardAt
 		}
 	}
 	c.flooded = c.at >= c.most()
@@ -171,54 +167,10 @@ func (c *call) poll() bool {
 		c.hopeless = true
 	}
 	if c.busy() {
-		c.heard = time.Now()
+		c.quiet.heard = time.Now()
 	}
-	c.silent = c.tooSilent(time.Now())
-	return c.flooded || c.over != "" || c.hopeless || c.silent
-}
-
-// mostSilence is by how many times work extends limits.silence. A program that spins must not hang for ever.
-const mostSilence = 3
-
-// tooSilent reports whether the program has printed nothing for too long. What it does meanwhile counts.
-func (c *call) tooSilent(now time.Time) bool {
-	quiet := now.Sub(c.heard)
-	if c.silence <= 0 || quiet <= c.silence/4 {
-		return false
-	}
-	c.works.look(now, min(c.silence/4, 5*time.Second))
-	if quiet > mostSilence*c.silence {
-		return true
-	}
-	return quiet > c.silence && now.Sub(c.works.last) > c.silence
-}
-
-// works follows whether a program works, by what its processes use.
-type works struct {
-	effort func() supervisor.Effort
-	at     time.Time // of the last look
-	used   supervisor.Effort
-	last   time.Time // when it last was seen at work
-}
-
-// A program works if it uses a fifth of a core, or moves that many bytes between two looks. One that only draws a spinner
-// or waits for an answer does not.
-const (
-	workingShare = 5
-	workingBytes = 64 << 10
-)
-
-func (w *works) look(now time.Time, apart time.Duration) {
-	quiet := now.Sub(w.at)
-	if quiet < apart {
-		return
-	}
-	used, first := w.effort(), w.at.IsZero()
-	cpu, bytes := used.CPU-w.used.CPU, used.Bytes-w.used.Bytes
-	w.at, w.used = now, used
-	if !first && (cpu >= quiet/workingShare || bytes >= workingBytes) {
-		w.last = now
-	}
+	c.quiet.look(time.Now())
+	return c.flooded || c.over != "" || c.hopeless || c.quiet.tooLong
 }
 
 // patience is how long a program has waited for its provider without a break.
@@ -268,7 +220,7 @@ func (c *call) most() int64 { return cmp.Or(c.limit, streamLimit) }
 // Write follows the next bytes of the output.
 func (c *call) Write(b []byte) (int, error) {
 	c.at += int64(len(b))
-	c.heard = time.Now()
+	c.quiet.heard = time.Now()
 	events := c.stream.Feed(b)
 	if c.take != nil {
 		c.take(events)

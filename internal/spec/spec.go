@@ -200,8 +200,14 @@ type Limits struct {
 	DeskBytes *Size `json:"deskBytes,omitempty"`
 }
 
-// Silence returns how long an agent may say nothing while no tool of it runs, as far as its stream shows that.
-func (s Spec) Silence() time.Duration { return or(s.Limits.Silence, Duration(5*time.Minute)).D() }
+// Silence returns how long an agent may say nothing while no tool of it runs, as far as its stream shows that, 0 for no
+// limit. A command may say nothing while it works: it has a limit only if the spec names one.
+func (s Spec) Silence(use string) time.Duration {
+	if use == UseCommand {
+		return or(s.Limits.Silence, 0).D()
+	}
+	return or(s.Limits.Silence, Duration(5*time.Minute)).D()
+}
 
 // Atomic returns what happens to a change that is several changes at once (P2): Note, or Rework for a command, which
 // has to follow the protocol of the source.

@@ -49,7 +49,7 @@ func TestARateLimitThatEndsIsSleptThrough(t *testing.T) {
 	var asleep loop.State
 	w := newWorld(t, map[int][]try{1: {{Says: "better", Metric: "11"}}})
 	refusing(w, 2, result.RateLimited, in(&env, 4*time.Hour))
-	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 1, "steps": 2, "activeTime": "2m", "phaseTimeout": "2m"}}), func(e *testsuite.TestWorkflowEnvironment) {
+	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 1, "steps": 2, "activeTime": "2m", "phaseTimeout": "2m", "silence": "5m"}}), func(e *testsuite.TestWorkflowEnvironment) {
 		env = e
 		at(t, e, 5*time.Hour, func(s loop.State) { asleep = s })
 	})

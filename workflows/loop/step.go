@@ -141,7 +141,7 @@ func (e *envelope) prepareCall(ctx workflow.Context) {
 
 	agent := r.caller(call)
 	e.command = commandOf(agent)
-	call.Budget, call.SilenceMs = r.left(agent), r.spec.Silence().Milliseconds()
+	call.Budget, call.SilenceMs = r.left(agent), r.spec.Silence(agent.Use).Milliseconds()
 }
 
 // afterFailure handles a step that has no outcome. After nil the step runs again.
