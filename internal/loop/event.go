@@ -14,7 +14,7 @@ import (
 type Type string
 
 // The events of loops, in the order of a loop's life. No state changes without an event. The comments are the meanings
-// in docs/events.md. Requirement A4 names the events of autonomy and of iterations, CheckpointCreated, RepairAttempted
+// in docs/reference/events.md. Requirement A4 names the events of autonomy and of iterations, CheckpointCreated, RepairAttempted
 // and BudgetExhausted.
 const (
 	LoopOpened          Type = "loop_opened"          // store, desk and judge are ready; budgets are initialised
@@ -56,7 +56,7 @@ const (
 	ClaimMade           Type = "claim_made"           // baseline and head were measured again: `claim` says how much better the head is
 	JudgedFromScratch   Type = "judged_from_scratch"  // the head was judged once more, in caches that no change of the loop has written: `scratch` has the result
 	ChangeReverted      Type = "change_reverted"      // a commit with the parent's tree undid the change
-	RepairAttempted     Type = "repair_attempted"     // the change was undone and the agent gets another attempt; `failure_reason`
+	RepairAttempted     Type = "repair_attempted"     // the change was undone and the agent gets another attempt; `failure_reason`, and the `reason` why a command that exits 0 did not pass
 	IterationSucceeded  Type = "iteration_succeeded"  // the change is kept; `evidence_ids` name the evidence
 	IterationFailed     Type = "iteration_failed"     // the change is not kept; `failure_reason`
 	StrategyShifted     Type = "strategy_shifted"     // after several discards in a row the agent is told to try another area or technique

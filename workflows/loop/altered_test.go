@@ -48,6 +48,7 @@ func TestP55_AChangeThatACommandChangesAgainIsNotKept(t *testing.T) {
 	p := play(t, altering(t, "guard", 1, script), specOf(limited), nil)
 	require.Equal(t, []string{"1 no 10 guard-fail"}, p.course())
 	require.Contains(t, p.agents[1].Repair, "changes files of the commit, so it judged other code: a")
+	require.Contains(t, p.events(loop.RepairAttempted)[0].Reason, "changes files of the commit")
 	require.Contains(t, p.final.Iterations[0].Why(), "changes files of the commit", "the next call is told, too")
 
 	p = play(t, altering(t, "verify", 1, script), specOf(limited), nil)

@@ -173,7 +173,11 @@ func (r *run) tries() rules.Tries {
 func (r *run) rework(ctx workflow.Context, m rules.Move) error {
 	r.iteration.why = cmp.Or(m.Why, m.Reason)
 	r.iteration.reworked[m.Reason]++
-	event := loop.Event{Type: loop.RepairAttempted, FailureReason: m.Reason, Attempt: r.State().Attempt + 1, Note: r.iteration.description}
+	undone := r.recordOf(ctx, m)
+	event := loop.Event{
+		Type: loop.RepairAttempted, FailureReason: m.Reason, Reason: undone.Why(),
+		Attempt: undone.Attempts + 1, Note: r.iteration.description,
+	}
 	if c := r.State().Unjudged(); c != nil {
 		return r.undo(ctx, *c, m.Reason, false, event)
 	}

@@ -145,7 +145,7 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 	case loop.ChangeJudged:
 		return judged(e)
 	case loop.RepairAttempted:
-		return "attempt " + itoa(e.Attempt-1) + " undone (" + Clean(e.FailureReason) + ")" + note(e.Note), yellow, true
+		return "attempt " + itoa(e.Attempt-1) + " undone (" + Clean(e.FailureReason) + note(e.Reason) + ")" + note(e.Note), yellow, true
 	case loop.StrategyShifted:
 		return "strategy shifts" + note(e.Reason), yellow, true
 	case loop.CandidateBegun, loop.CandidateMade, loop.CandidateJudged, loop.CandidateTaken, loop.CandidateConflicted, loop.CandidateDropped:

@@ -153,7 +153,7 @@ func events() []loop.Event {
 		{Type: loop.IterationSucceeded, Iteration: 1, Record: &its[0]},
 		{Type: loop.ChangeReverted, Iteration: 2, Commit: "3eff7429e6aa", Reason: "no improvement"},
 		{Type: loop.IterationFailed, Iteration: 2, Record: &its[1]},
-		{Type: loop.RepairAttempted, Iteration: 3, FailureReason: "guard-fail", Attempt: 2, Note: "leave out\x1b[31m the \x00far ones"},
+		{Type: loop.RepairAttempted, Iteration: 3, FailureReason: "guard-fail", Reason: "it exits 0, but 2 tests are missing", Attempt: 2, Note: "leave out\x1b[31m the \x00far ones"},
 		{Type: loop.IterationFailed, Iteration: 3, Record: &its[2]},
 		{Type: loop.StrategyShifted, Iteration: 5, Reason: "5 discards in a row"},
 		{Type: loop.MessageReceived, Iteration: 5, Message: "steer", By: "me", Note: "look at plan.go"},
