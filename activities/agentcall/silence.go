@@ -2,12 +2,14 @@ package agentcall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"pawl/internal/exec/supervisor"
 	"pawl/internal/lib/fsutil/dirfd"
+	"pawl/internal/lib/safego"
 )
 
 // silence is how long a program has printed nothing, and what its processes did meanwhile.
@@ -84,15 +86,21 @@ func (s *silence) run(ctx context.Context, host *supervisor.Supervisor, command 
 	running, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 	s.begin(host.Effort)
-	ended, watched := make(chan struct{}), make(chan struct{})
+	ended, watched := make(chan struct{}), make(chan error, 1)
 	go func() {
-		defer close(watched)
-		s.watch(command, interrupt, ended)
+		err := safego.Caught(func() error {
+			s.watch(command, interrupt, ended)
+			return nil
+		})
+		if err != nil {
+			interrupt()
+		}
+		watched <- err
 	}()
 
 	result, err := host.Run(running, command)
 	close(ended)
-	<-watched
+	err = errors.Join(err, <-watched)
 	if ctx.Err() == nil && running.Err() != nil {
 		result.Interrupted = false // nobody but pawl interrupted it
 	}
