@@ -150,34 +150,6 @@ func TestACallThatSaysNothingIsEnded(t *testing.T) {
 	require.Equal(t, result.TimedOut, out.Class, "a tool may take its time")
 }
 
-// TestACommandThatSaysNothingIsEnded has programs without a stream: they are quiet if neither stdout nor stderr grows.
-func TestACommandThatSaysNothingIsEnded(t *testing.T) {
-	t.Parallel()
-	c := newCalls(t)
-	call := func(ctx context.Context, script string, limit time.Duration) api.Called {
-		out, err := agentcall.CallSilent(ctx, c.s, limit, supervisor.Command{
-			Argv: []string{"sh", "-c", script}, Dir: c.dir, Env: os.Environ(), Limit: time.Minute, OutputLimit: 100,
-			Stdout: filepath.Join(c.dir, "stdout"), Stderr: filepath.Join(c.dir, "stderr"),
-		})
-		require.NoError(t, err)
-		return out
-	}
-	out := call(t.Context(), "echo working; tail -f /dev/null", 300*time.Millisecond)
-	require.Equal(t, result.Silent, out.Class)
-	require.Equal(t, "it said nothing for 300ms (limits.silence)", out.Failure)
-	require.False(t, out.Interrupted, "it is not to run again")
-
-	// It prints more than is kept, for longer than it may say nothing.
-	talks := "i=0; while [ $i -lt 40 ]; do echo still at work >&2; sleep 0.1; i=$((i+1)); done"
-	require.Equal(t, result.Done, call(t.Context(), talks, 2*time.Second).Class)
-
-	ctx, interrupt := context.WithCancel(t.Context())
-	interrupt()
-	out = call(ctx, "tail -f /dev/null", time.Minute)
-	require.True(t, out.Interrupted, "somebody else interrupted it")
-	require.Empty(t, out.Failure)
-}
-
 // TestAFloodIsEnded has a program that prints without an end. The limit of a real call takes minutes to reach.
 func TestAFloodIsEnded(t *testing.T) {
 	t.Parallel()

@@ -34,8 +34,8 @@ func (e *Exchange) Collect(out *api.Called, stdout string, input api.Call) (prin
 		out.Description = workspace.Said(printed)
 		out.Usage = reported(r)
 		switch {
-		case e.quiet.tooLong && !out.Interrupted:
-			out.Failure = e.quiet.failure()
+		case e.plain.tooLong && !out.Interrupted:
+			out.Failure = e.plain.failure()
 		case exited(out):
 			ended(out, "", complaint(out))
 		}
@@ -76,9 +76,9 @@ func (e *Exchange) classify(out *api.Called, refusal *result.Refusal, now time.T
 	if refusal != nil {
 		f.Refusal = refusal.Class
 	}
-	f.Silent = e.quiet.tooLong
+	f.Silent = e.silence().tooLong
 	if c := e.call; c != nil {
-		f.Stream, f.Begun, f.Ended, f.Silent = true, c.stream.Begun(), c.stream.Ended(), c.quiet.tooLong
+		f.Stream, f.Begun, f.Ended = true, c.stream.Begun(), c.stream.Ended()
 	}
 	if out.Class = result.Of(f); !out.Class.Refused() {
 		return

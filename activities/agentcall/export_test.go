@@ -32,16 +32,6 @@ func Call(ctx context.Context, s *supervisor.Supervisor, use string, in api.Call
 	return out, err
 }
 
-// CallSilent makes one call of a program that has no stream.
-func CallSilent(ctx context.Context, s *supervisor.Supervisor, limit time.Duration, command supervisor.Command) (api.Called, error) {
-	dir := filepath.Dir(command.Stdout)
-	e := &Exchange{Dir: dir, quiet: silence{limit: limit}}
-	result, err := e.quiet.run(ctx, s, command)
-	out := api.Called{Outcome: api.Outcome{ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted, Log: dir}}
-	e.Collect(&out, command.Stdout, api.Call{})
-	return out, err
-}
-
 // Collect reads what an agent without a stream left in a folder.
 func Collect(dir string, exitCode int) api.Called {
 	out := api.Called{Outcome: api.Outcome{ExitCode: exitCode, Log: dir}}

@@ -45,8 +45,8 @@ type Exchange struct {
 	Dir  string
 	goal string
 	call *call // nil if the agent's stdout is not a stream
-	// quiet is how long a program has said nothing whose stdout is not a stream.
-	quiet silence
+	// plain is the silence of an agent whose stdout is not a stream.
+	plain silence
 	// programs are the known programs that the agent is or starts.
 	programs []agents.Program
 	label    string    // the agent in a few words, as people know it
@@ -64,8 +64,8 @@ func RunAgent(ctx context.Context, w *command.Work, c supervisor.Command, e *Exc
 	switch {
 	case e.call != nil: // its stdout is a stream, which is followed
 		run = e.call.run
-	case e.quiet.limit > 0:
-		run = e.quiet.run
+	case e.plain.limit > 0:
+		run = e.plain.run
 	}
 	if err == nil {
 		out, err = w.Run(ctx, c, run)
@@ -75,6 +75,14 @@ func RunAgent(ctx context.Context, w *command.Work, c supervisor.Command, e *Exc
 		_ = os.Remove(dirfd.At(record))
 	}
 	return out, cmp.Or(err, restored)
+}
+
+// silence is that of the agent's program.
+func (e *Exchange) silence() *silence {
+	if e.call != nil {
+		return &e.call.quiet
+	}
+	return &e.plain
 }
 
 func (e *Exchange) promptFile() string { return filepath.Join(e.Dir, "prompt.md") }
@@ -181,12 +189,7 @@ func brief(ctx context.Context, ws *workspace.Workspace, input api.Call, head st
 	err = e.Instruct(agentAdapter, call, c, s.Sandbox.Agents, tell,
 		"PAWL_LOOP="+ws.Loop, "PAWL_KIND="+state.Kind, "PAWL_ROLE="+input.Role, "PAWL_PHASE="+input.Phase,
 		"PAWL_ITERATION="+strconv.Itoa(input.Key.Iteration), "PAWL_ATTEMPT="+strconv.Itoa(input.Attempt))
-	limit := time.Duration(input.SilenceMs) * time.Millisecond
-	if e.call != nil {
-		e.call.quiet.limit = limit
-	} else {
-		e.quiet.limit = limit
-	}
+	e.silence().limit = time.Duration(input.SilenceMs) * time.Millisecond
 	return e, err
 }
 

@@ -2,14 +2,12 @@ package agentcall
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"pawl/internal/exec/supervisor"
 	"pawl/internal/lib/fsutil/dirfd"
-	"pawl/internal/lib/safego"
 )
 
 // silence is how long a program has printed nothing, and what its processes did meanwhile.
@@ -80,53 +78,19 @@ func (w *works) look(now time.Time, apart time.Duration) {
 	}
 }
 
-// run runs a program whose stdout is no stream, and ends it once it has printed nothing for too long: a call whose stdout
-// is a stream does that while it follows the stream.
-func (s *silence) run(ctx context.Context, host *supervisor.Supervisor, command supervisor.Command) (supervisor.Result, error) {
-	running, interrupt := context.WithCancel(ctx)
-	defer interrupt()
+// run runs a program whose stdout is no stream, and ends it once it has printed nothing for too long.
+func (s *silence) run(
+	ctx context.Context, host *supervisor.Supervisor, command supervisor.Command,
+) (supervisor.Result, error) {
 	s.begin(host.Effort)
-	ended, watched := make(chan struct{}), make(chan error, 1)
-	go func() {
-		err := safego.Caught(func() error {
-			s.watch(command, interrupt, ended)
-			return nil
-		})
-		if err != nil {
-			interrupt()
-		}
-		watched <- err
-	}()
-
-	result, err := host.Run(running, command)
-	close(ended)
-	err = errors.Join(err, <-watched)
-	if ctx.Err() == nil && running.Err() != nil {
-		result.Interrupted = false // nobody but pawl interrupted it
-	}
-	return result, err
-}
-
-// watch looks at what the program has printed until it has ended, and interrupts it if it has to be ended.
-func (s *silence) watch(command supervisor.Command, interrupt func(), ended <-chan struct{}) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	var last time.Time
-	for {
-		select {
-		case <-ended:
-			return
-		case <-tick.C:
-		}
-		if printed := lastWrite(command.Stdout, command.Stderr); printed.After(last) {
-			last, s.heard = printed, time.Now()
+	var printedAt time.Time
+	return watch(ctx, host, command, func() bool {
+		if latest := lastWrite(command.Stdout, command.Stderr); latest.After(printedAt) {
+			printedAt, s.heard = latest, time.Now()
 		}
 		s.look(time.Now())
-		if s.tooLong {
-			interrupt()
-			return
-		}
-	}
+		return s.tooLong
+	})
 }
 
 // lastWrite returns when the latest of the files was written. Their sizes say less: a long output is kept in a ring.

@@ -14,18 +14,13 @@ import (
 	"pawl/internal/agent/adapter"
 	"pawl/internal/exec/supervisor"
 	"pawl/internal/lib/fsutil/dirfd"
-	"pawl/internal/lib/safego"
 	"pawl/internal/loop"
 	"pawl/internal/metric"
 )
 
-const (
-	// streamLimit is how much a program may print in one call. It is far more than a healthy one prints, and bounds the
-	// disk: a call that reaches it is ended.
-	streamLimit = 1 << 30
-	// lookEvery is the time between two looks at a stream. It limits by how much a budget can be exceeded.
-	lookEvery = 250 * time.Millisecond
-)
+// streamLimit is how much a program may print in one call. It is far more than a healthy one prints, and bounds the
+// disk: a call that reaches it is ended.
+const streamLimit = 1 << 30
 
 // call is one call of an agent whose stdout is a stream. The stream is read while the program writes it, and the
 // program is interrupted when it exceeds a budget.
@@ -103,24 +98,10 @@ func (c *call) run(ctx context.Context, s *supervisor.Supervisor, command superv
 	if c.over = c.spentUp(); c.over != "" {
 		return supervisor.Result{ExitCode: -1}, nil
 	}
-	running, interrupt := context.WithCancel(ctx)
-	defer interrupt()
 	c.quiet.begin(s.Effort)
-	ended, followed := make(chan struct{}), make(chan error, 1)
-	go func() {
-		err := safego.Caught(func() error { return c.follow(running, interrupt, ended) })
-		if err != nil {
-			interrupt()
-		}
-		followed <- err
-	}()
-	result, err := s.Run(running, command)
-	close(ended)
-	if err := errors.Join(err, <-followed); err != nil {
+	result, err := watch(ctx, s, command, c.poll)
+	if err != nil {
 		return result, err
-	}
-	if ctx.Err() == nil && running.Err() != nil {
-		result.Interrupted = false // nobody but pawl interrupted it
 	}
 	if err := c.finish(); err != nil {
 		return result, err
@@ -129,22 +110,6 @@ func (c *call) run(ctx context.Context, s *supervisor.Supervisor, command superv
 	// even if the program then reports a little less.
 	c.over = cmp.Or(c.spentUp(), c.over)
 	return result, nil
-}
-
-// follow reads what the program prints until it has ended, and interrupts it if it has to be ended.
-func (c *call) follow(running context.Context, interrupt func(), ended <-chan struct{}) error {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ended:
-			return nil
-		case <-tick.C:
-			if running.Err() == nil && c.poll() {
-				interrupt()
-			}
-		}
-	}
 }
 
 // poll reads new output, and reports whether the program has to be ended.

@@ -14,8 +14,8 @@ import (
 type Type string
 
 // The events of loops, in the order of a loop's life. No state changes without an event. The comments are the meanings
-// in docs/reference/events.md. Requirement A4 names the events of autonomy and of iterations, CheckpointCreated, RepairAttempted
-// and BudgetExhausted.
+// in docs/reference/events.md. Requirement A4 names the events of autonomy and of iterations, CheckpointCreated,
+// RepairAttempted and BudgetExhausted.
 const (
 	LoopOpened          Type = "loop_opened"          // store, desk and judge are ready; budgets are initialised
 	LoopResumed         Type = "loop_resumed"         // another run continues the loop from its ledger

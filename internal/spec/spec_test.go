@@ -38,7 +38,7 @@ const full = `{
 	"agent": {"use": "command", "command": "./agent --fast", "env": {"A": "b", "lower": "C"}, "ideas": true},
 	"sandbox": {"use": "required", "allow": ["~/.cache/x"], "network": "filtered", "hosts": ["*.npmjs.org", "10.0.0.0/8", "[2001:db8::1]:443"]},
 	"limits": {"iterations": 100, "activeTime": "2h", "toolCalls": 500, "costUSD": 1.5, "tokens": 9007199254740993, "wallClock": "24h",
-		"reworks": 0, "discards": 7, "shiftAfter": 4, "steps": 3, "phaseTimeout": "500ms", "onExhausted": "halt", "parallel": 4, "memory": "2GiB", "processes": 500, "deskBytes": "4GiB"},
+		"reworks": 0, "discards": 7, "shiftAfter": 4, "steps": 3, "phaseTimeout": "500ms", "silence": "5s", "onExhausted": "halt", "parallel": 4, "memory": "2GiB", "processes": 500, "deskBytes": "4GiB"},
 	"approvals": {"plan": "auto", "diff": "required", "tools": ["edit", "bash"], "escalateAfter": "1h", "onDenied": "deny"},
 	"breakpoints": ["commit", "decide"], "mode": "mission", "session": {"user": "me"}
 }`
@@ -65,6 +65,8 @@ func TestP0_DefaultsAreThoseOfTheContract(t *testing.T) {
 	}, s.Limits)
 	assert.Equal(t, spec.Approvals{Plan: "required", Diff: "required", Tools: []string{"*"}, EscalateAfter: spec.Duration(24 * time.Hour)}, s.Approvals)
 	assert.Equal(t, "mission", s.Mode)
+	assert.Equal(t, 5*time.Minute, s.Silence("claude"))
+	assert.Zero(t, s.Silence("command"), "it may work in silence")
 }
 
 // TestPoliciesLeaveToTheDefaultWhatTheyDoNotSay checks the documented policy `default`.
@@ -96,6 +98,7 @@ func TestP0_WhatIsGivenReplacesTheDefaultAlsoWithZero(t *testing.T) {
 	assert.True(t, s.Agent.OffersIdeas())
 	assert.Equal(t, map[string]string{"A": "b", "lower": "C"}, s.Agent.Env)
 	assert.Equal(t, "auto", s.Approvals.Plan)
+	assert.Equal(t, 5*time.Second, s.Silence("command"))
 
 	s, err = spec.Parse([]byte(strings.Replace(minimal, `"goal"`, `"limits":null,"name":null,"guard":{"command":null},"goal"`, 1)))
 	require.NoError(t, err, "null is not given")
