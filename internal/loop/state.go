@@ -487,8 +487,10 @@ func (iter Iteration) Measured() bool {
 func (iter Iteration) Why() string {
 	switch {
 	case iter.Kept:
-	case iter.Reason == reason.NoNumber, iter.Reason == reason.VerifyFailed, iter.Reason == reason.GuardFailed,
-		iter.Reason == reason.Inconclusive, iter.Reason == reason.Repeated, strings.HasPrefix(iter.Reason, reason.Bound):
+	case iter.Reason == reason.AgentFailed, iter.Reason == reason.NoNumber,
+		iter.Reason == reason.VerifyFailed, iter.Reason == reason.GuardFailed,
+		iter.Reason == reason.Inconclusive, iter.Reason == reason.Repeated,
+		strings.HasPrefix(iter.Reason, reason.Bound):
 		return iter.Note
 	}
 	return ""

@@ -159,7 +159,7 @@ func TestAgentThatFails(t *testing.T) {
 		"no-change: think",
 		"error:agent: the agent gave up: no reason given",
 	}, got)
-	for _, text := range []string{"the agent failed (exit 3: libhill.so: no such file)", "SIGKILL", "too steep"} {
+	for _, text := range []string{"raise the number (exit 3)", "the agent failed (exit 3: libhill.so: no such file)", "SIGKILL", "too steep"} {
 		require.Contains(t, s.Err, text)
 	}
 	require.Empty(t, w.Subjects())

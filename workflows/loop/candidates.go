@@ -288,7 +288,7 @@ func (l *improve) make(ctx workflow.Context) error {
 		return err
 	}
 	if m.Do == rules.Finish {
-		return l.made(ctx, iter.description, api.Committed{})
+		return l.made(ctx, cmp.Or(iter.note, iter.description), api.Committed{})
 	}
 	input := api.Commit{
 		Ref: l.host.Opened.Ref, Ledger: l.State().Ledger, Head: c.Base, Iteration: c.N, Attempt: 1, Desk: c.Desk, Aside: true,
@@ -345,6 +345,9 @@ func (l *improve) takeUp(ctx workflow.Context, c loop.Candidate) (rules.Move, er
 		idea: c.Idea, description: c.Description, evidence: c.Evidence, called: c.Called, withheld: c.Withheld, agents: c.Agents,
 	}
 	maps.Copy(iter.phaseMs, c.PhaseMs)
+	if c.Failed != c.Description {
+		iter.note = c.Failed
+	}
 	if c.Failed == "" && !c.Lies {
 		s, now := l.State(), workflow.Now(ctx).UTC()
 		if c.Base == s.Root() {

@@ -254,6 +254,9 @@ func (l *improve) modify(ctx workflow.Context, _ rules.Move) (rules.Move, error)
 	iter.description = cmp.Or(cmp.Or(said, failed), undescribed)
 	iter.evidence, iter.files, iter.area, iter.tree, iter.metric = evidenceOf(out.Outcome), nil, "", "", nil
 	iter.note, iter.samples, iter.metrics, iter.evaluations, iter.passing, iter.flaky, iter.vanished = "", nil, nil, 0, 0, nil, ""
+	if failed != "" && said != "" { // its own words do not say why it failed
+		iter.note = cmp.Or(unless(out.OK(), out.Ending()), failed)
+	}
 	return l.law().AfterWriter(failed != ""), nil
 }
 

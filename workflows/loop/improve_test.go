@@ -17,6 +17,7 @@ import (
 	"pawl/internal/lib/list"
 	"pawl/internal/loop"
 	"pawl/internal/loop/api"
+	"pawl/internal/metric/reason"
 	"pawl/internal/spec/phase"
 )
 
@@ -328,6 +329,35 @@ func TestP8_TargetMet(t *testing.T) {
 	require.Equal(t, 1, p.result.Iterations)
 	require.Equal(t, "target met", p.result.Recommendation)
 	require.Equal(t, "completed", p.result.ExitStatus)
+}
+
+// TestAFailedAgentsRowSaysWhy has agents that said something before they failed, one by one and as candidates.
+func TestAFailedAgentsRowSaysWhy(t *testing.T) {
+	const why = "it said nothing for 5s (limits.silence)"
+	fails := try{Says: "made it faster", Failure: why}
+	gaveUp := try{Says: "it is too steep for me", GivesUp: "too steep"}
+	script := map[int][]try{1: {gaveUp}, 2: {fails}}
+
+	p := play(t, newWorld(t, script), specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), nil)
+	require.Equal(t, []string{"1 no 10 error:agent", "2 no 10 error:agent"}, p.course())
+	first, second := p.final.Iterations[0], p.final.Iterations[1]
+	require.Equal(t, "it is too steep for me", first.Description, "a change's words stay its own")
+	require.Equal(t, "the agent gave up: too steep", first.Why())
+	require.Equal(t, "made it faster", second.Description)
+	require.Equal(t, why, second.Why())
+	require.Contains(t, p.result.Reason, "the agent failed in every iteration: "+why)
+
+	m := newTeam(t, map[int]float64{1: 1})
+	m.script = map[int][]try{2: {fails}}
+	p = play(t, m.world, atOnce(2, 2, nil), nil)
+	require.Len(t, p.events(loop.CandidateMade), 2)
+	for _, iter := range p.final.Iterations {
+		if iter.Reason == reason.AgentFailed {
+			require.Equal(t, why, iter.Why())
+			return
+		}
+	}
+	require.Fail(t, "no candidate failed")
 }
 
 func TestThreeAgentFailuresInARowFailTheLoop(t *testing.T) {

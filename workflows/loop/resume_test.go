@@ -13,7 +13,9 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"pawl/internal/fault"
+	"pawl/internal/lib/list"
 	"pawl/internal/loop"
+	"pawl/internal/loop/api"
 	loopworkflow "pawl/workflows/loop"
 )
 
@@ -80,7 +82,13 @@ func TestALoopGoesOnFromItsLedgerWhereverItsRunIsLost(t *testing.T) {
 		return m.world
 	}
 	several.undisturbed = play(t, several.world(), several.doc, answering(t))
-	for _, c := range append(bothKinds(t), several) {
+	altered := disturbed{kind: "altered", doc: specOf(map[string]any{"guard": map[string]any{"command": "guard"}, "limits": map[string]any{"iterations": 2}})}
+	altered.world = func() *world {
+		return altering(t, "guard", 1, map[int][]try{1: {{Says: "x", Metric: "20"}}, 2: {{Says: "y", Metric: "21"}}})
+	}
+	altered.undisturbed = play(t, altered.world(), altered.doc, answering(t))
+	for _, c := range append(bothKinds(t), several, altered) {
+		repairs := list.Map(c.undisturbed.agents, func(call api.Call) string { return call.Repair })
 		for _, done := range []bool{false, true} {
 			for n := 1; ; n += min(thin(), 2) {
 				w := c.world()
@@ -101,6 +109,9 @@ func TestALoopGoesOnFromItsLedgerWhereverItsRunIsLost(t *testing.T) {
 				require.Equal(t, c.undisturbed.final.Status, p.final.Status, at)
 				for _, call := range p.agents {
 					require.True(t, c.kind == "deliver" || call.Repair == "" || call.Evidence != "", "%s: an agent that is called again sees why", at)
+					if c.kind == "altered" {
+						require.Contains(t, repairs, call.Repair, at)
+					}
 				}
 				if !strings.Contains(strings.Join(p.course(), "\n"), " interrupted") {
 					require.Equal(t, c.undisturbed.course(), p.course(), at)

@@ -334,7 +334,8 @@ func (r *run) iterationSince(events []loop.Event) {
 			maps.Copy(iter.phaseMs, e.Candidate.PhaseMs)
 		case loop.RepairAttempted:
 			iter.reworked[e.FailureReason]++
-			iter.why, iter.description = e.FailureReason, cmp.Or(iter.description, e.Note)
+			iter.why = strings.TrimSuffix(e.FailureReason+": "+e.Reason, ": ")
+			iter.description = cmp.Or(iter.description, e.Note)
 		case loop.ChangeCommitted:
 			iter.files, iter.area, iter.tree, iter.note = e.Files, e.Area, e.Tree, e.Note
 		case loop.ChangeAccepted:

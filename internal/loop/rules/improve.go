@@ -86,7 +86,8 @@ func (r Improve) Before(s loop.State) Move {
 	if m.Do != Stop || len(s.Iterations) == 0 {
 		return m
 	}
-	cause := because(s.Iterations[len(s.Iterations)-1].Description)
+	last := s.Iterations[len(s.Iterations)-1]
+	cause := because(cmp.Or(last.Why(), last.Description))
 	switch {
 	case m.End.Code == AgentFailed.Code:
 		return stops(AgentFailed.Because(AgentFailed.Reason + cause))
