@@ -138,7 +138,7 @@ func TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser(t *testing.T) {
 		list := run("steward", "list").Out
 		require.Contains(t, list, "halted", from)
 		require.NotContains(t, list, "waits", from)
-		require.Contains(t, list, "supervises", from)
+		require.Contains(t, list, "tasks done", from)
 		require.NotContains(t, run("inbox").Out, "crew", from)
 		require.NotContains(t, run("steward", "show", "crew", "open").Out, "--approve", from)
 	}
